@@ -58,7 +58,7 @@ def bench_explanations(
 
 
 def _explained(model: AIR, n_pairs: int, seed: int) -> tuple[list[Explanation], list[float]]:
-    """Return the explanations of random pairs, and the seconds of each."""
+    """The explanations of random pairs, and the seconds of each."""
     rng, data = np.random.default_rng(seed), model.interactions_
     pairs = zip(rng.choice(data.user_ids, n_pairs), rng.choice(data.item_ids, n_pairs), strict=True)
     found, seconds = [], []
@@ -70,7 +70,7 @@ def _explained(model: AIR, n_pairs: int, seed: int) -> tuple[list[Explanation], 
 
 
 def _shares(found: list[Explanation]) -> dict[str, float]:
-    """Return the figures of explanations."""
+    """The figures of explanations."""
     parts: dict[str, Any] = {
         "remainder": [each.remainder for each in found],
         "rated_items": [each.rated_items.total for each in found],
@@ -84,7 +84,7 @@ def _shares(found: list[Explanation]) -> dict[str, float]:
 
 
 def _solved_again(model: AIR, data: Interactions) -> float:
-    """Return how far personal scores move when `partial_fit` solves all users again from the same ratings."""
+    """How far personal scores move when `partial_fit` solves all users again from the same ratings."""
     again = copy.deepcopy(model).partial_fit(data)
     before, after = (each.user_factors_.astype(float) @ each.item_factors_.T.astype(float) for each in (model, again))
     return float(np.sqrt(np.mean((after - before) ** 2) / np.mean(before**2)))

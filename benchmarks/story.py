@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from air_recsys.evaluation.formation import formation
+from air_recsys.evaluation.graph_quality import formation
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.models import AIR
 from air_recsys.report import explorer_of

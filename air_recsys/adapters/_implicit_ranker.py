@@ -19,7 +19,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR, GraphRanker
-from air_recsys.models.graph_ranker.pattern import ones_of
+from air_recsys.models.graph_ranker.inputs import ones_of
 from air_recsys.models.graph_ranker.users import lists_of_users
 from air_recsys.storage.validation import needs_extra
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
 from air_recsys.data.interactions import Interactions, as_interactions
@@ -16,48 +15,20 @@ from air_recsys.storage.validation import needs_extra
 with needs_extra("cornac"):
     from cornac import models
     from cornac.data import Dataset
-    from cornac.eval_methods import BaseMethod
-    from cornac.eval_methods.base_method import ranking_eval
-    from cornac.metrics import NDCG, Recall
 
 
 def to_dataset(interactions: Interactions) -> Dataset:
-    """Return a Cornac dataset with the same raw ids."""
+    """A Cornac dataset with the same raw ids."""
     users, items = interactions.user_ids[interactions.user_index], interactions.item_ids[interactions.item_index]
     return Dataset.from_uir(list(zip(users.tolist(), items.tolist(), interactions.ratings.tolist(), strict=True)))
 
 
 def cornac_model(algorithm: str, **parameters: Any) -> Any:
-    """Return a model of `cornac.models` by its name, for instance "MF"."""
+    """A model of `cornac.models` by its name, for instance "MF"."""
     model = getattr(models, algorithm, None)
     if not isinstance(model, type):
         raise ParameterError(f"algorithm must be a class of cornac.models, found {algorithm!r}")
     return model(**parameters)
-
-
-def given_split(train: sp.csr_matrix, test: sp.csr_matrix) -> BaseMethod:
-    """Return a split of Cornac with given likes to train on and to test; what has none to train on is not tested."""
-    return BaseMethod.from_splits(_triples(train), _triples(test), rating_threshold=0.5, exclude_unknowns=True)
-
-
-def _triples(matrix: sp.csr_matrix) -> list[tuple[int, int, float]]:
-    cells = matrix.tocoo()
-    return list(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
-
-
-def list_measures(model: Any, split: BaseMethod, k: int) -> dict[str, float]:
-    """Return Cornac's NDCG and recall of a model's k best unseen items, means over users.
-
-    Examples
-    --------
-    >>> likes = sp.csr_matrix(np.eye(2)), sp.csr_matrix(np.eye(2)[::-1])
-    >>> split = given_split(*likes)
-    >>> list_measures(cornac_model("MostPop").fit(split.train_set), split, 1)
-    {'ndcg_at_1': 1.0, 'recall_at_1': 1.0}
-    """
-    metrics = {f"ndcg_at_{k}": NDCG(k=k), f"recall_at_{k}": Recall(k=k)}
-    found, _ = ranking_eval(model, list(metrics.values()), split.train_set, split.test_set, rating_threshold=0.5)
-    return {name: float(value) for name, value in zip(metrics, found, strict=True)}
 
 
 class CornacLists:
@@ -84,14 +55,14 @@ class CornacLists:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return lists_of_scores(self._scores, self._data.to_csr(), users, n)
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         return np.stack([self._of_user(user, -np.inf)[:-1] for user in users])
 
     def _of_user(self, user: int, of_unknown: float) -> np.ndarray:
-        """Return the scores of all items and of an unknown one, (n_items + 1,); `of_unknown` where Cornac has none."""
+        """The scores of all items and of an unknown one, (n_items + 1,); `of_unknown` where Cornac has none."""
         place = self._users[user]
         if not self.model.knows_user(place):
             return np.full(self._items.size, of_unknown)
@@ -109,7 +80,7 @@ class CornacModel(CornacLists):
     """
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the rating of each pair of ids, shape (n,); that of an unknown user or item is the mean."""
+        """The rating of each pair of ids, shape (n,); that of an unknown user or item is the mean."""
         users = self._data.users.lookup(as_id_array(user_ids))
         items = self._data.items.lookup(as_id_array(item_ids))
         predicted = np.empty(users.size)

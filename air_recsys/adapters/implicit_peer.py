@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.storage.validation import needs_extra
+from air_recsys.data.interactions import Interactions
+from air_recsys.metrics.checks import Csr
+from air_recsys.nn.devices import one_blas_thread
+from air_recsys.storage.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares
@@ -17,22 +21,80 @@ with needs_extra("implicit"):
 
 
 def alternating_least_squares(**parameters: Any) -> Any:
-    """Return implicit's ALS for the CPU."""
+    """The ALS of implicit for the CPU."""
     return AlternatingLeastSquares(**parameters)
 
 
 def bayesian_ranking(**parameters: Any) -> Any:
-    """Return implicit's BPR for the CPU."""
+    """The BPR of implicit for the CPU."""
     return BayesianPersonalizedRanking(**parameters)
 
 
 def ranking_metrics(model: Any, train: sp.csr_matrix, test: sp.csr_matrix, k: int = 10) -> dict[str, float]:
-    """Return implicit's measures of a model's k best unseen items: precision, map, ndcg, auc."""
+    """The measures of implicit of a model's k best unseen items: precision, map, ndcg, auc."""
     return ranking_metrics_at_k(model, train, test, K=k, show_progress=False)
 
 
 def top_items_of_implicit(
     user_vectors: np.ndarray, item_vectors: np.ndarray, n: int, seen: sp.csr_matrix
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n items with the largest products, by the search that all of implicit's factorizations use."""
+    """The n items with the largest products, by the search that all of implicit's factorizations use."""
     return topk(item_vectors, user_vectors, n, filter_query_items=seen)
+
+
+with needs_extra("implicit"):
+    from implicit.cpu.als import AlternatingLeastSquares
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
+    from implicit.recommender_base import RecommenderBase
+
+
+class ImplicitLists:
+    """A model of implicit that makes lists, for comparisons with ours.
+
+    Parameters
+    ----------
+    algorithm : {"als", "bpr"} or RecommenderBase
+        A name, or a model of implicit itself.
+    **parameters
+        Of the algorithm that is named.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[1, 1, float("nan")], [float("nan"), 1, 1]])
+    >>> model = ImplicitLists("als", factors=2, random_state=0, num_threads=1).fit(data)
+    >>> model.lists(np.array([0, 1]), 1).tolist()
+    [[2], [0]]
+    """
+
+    def __init__(self, algorithm: str | RecommenderBase, **parameters: Any) -> None:
+        if isinstance(algorithm, RecommenderBase):
+            self.model: Any = algorithm
+            return
+        models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
+        with one_blas_thread():  # implicit warns of more, and trains more slowly with them
+            self.model = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
+
+    def fit(self, interactions: Interactions) -> Self:
+        """Train on the pattern of some interactions."""
+        pattern = sp.csr_matrix(interactions.to_csr(), dtype=np.float32)
+        pattern.data[:] = 1
+        with one_blas_thread(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Method expects CSR input")  # of its models of items, about themselves
+            self.model.fit(pattern, show_progress=False)
+        self._pattern = pattern
+        return self
+
+    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        return self._lists(users, self._pattern[users], n)
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Those of new users with these items, (b, n_items), of "als" alone: their factors are solved for."""
+        return self._lists(np.arange(rows.shape[0]), sp.csr_matrix(rows), n, recalculate_user=True)
+
+    def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:
+        n = min(n, self._pattern.shape[1])  # type: ignore[index]
+        with one_blas_thread():
+            items, scores = self.model.recommend(users, rows, N=n, **how)
+        left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
+        return np.where(left, items, -1).astype(np.int64)

@@ -30,7 +30,7 @@ class LightFMLists:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return lists_of_scores(self._scores, self._seen, users, n)
 
     def _scores(self, users: np.ndarray) -> np.ndarray:

@@ -87,20 +87,20 @@ class MyFMModel:
         return self
 
     def predict(self, user_ids: Any, item_ids: Any, *, timestamps: Any = None) -> np.ndarray:
-        """Return the mean over the samples for each pair of ids, with `dates` at its time, shape (n,)."""
+        """The mean over the samples for each pair of ids, with `dates` at its time, shape (n,)."""
         if self.ordered:
             return self.predict_proba(user_ids, item_ids, timestamps=timestamps) @ self._values
         return np.asarray(self._model.predict(**self._asked(user_ids, item_ids, timestamps)))
 
     def predict_proba(self, user_ids: Any, item_ids: Any, *, timestamps: Any = None) -> np.ndarray:
-        """Return the probability of each value of the training ratings, in ascending order, with `ordered`, (n, k)."""
+        """The probability of each value of the training ratings, in ascending order, with `ordered`, (n, k)."""
         return np.asarray(self._model.predict_proba(**self._asked(user_ids, item_ids, timestamps)))
 
     def _asked(self, user_ids: Any, item_ids: Any, timestamps: Any) -> dict[str, Any]:
         return self._design(self._data.users.lookup(user_ids), self._data.items.lookup(item_ids), timestamps)
 
     def _design(self, users: np.ndarray, items: np.ndarray, timestamps: Any) -> dict[str, Any]:
-        """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
+        """The design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
         if not self._relational:
             return {"X": _one_hot(self._data, users, items)}
         sizes = self._data.n_users, self._data.n_items
@@ -117,7 +117,7 @@ def _days(timestamps: Any) -> np.ndarray:
 
 
 def _indicators(values: np.ndarray, known: np.ndarray) -> sp.csr_matrix:
-    """Return one row per value with a 1 for its place among the known ones, if it is one of them."""
+    """One row per value with a 1 for its place among the known ones, if it is one of them."""
     places = np.searchsorted(known, values).clip(max=known.size - 1)
     found = known[places] == values
     pairs = np.flatnonzero(found), places[found]
@@ -125,7 +125,7 @@ def _indicators(values: np.ndarray, known: np.ndarray) -> sp.csr_matrix:
 
 
 def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr_matrix:
-    """Return one row per pair with a 1 for its user and one for its item if known, shape (n, n_users + n_items)."""
+    """One row per pair with a 1 for its user and one for its item if known, shape (n, n_users + n_items)."""
     known = np.column_stack([users, items]) >= 0
     columns = np.column_stack([users, data.n_users + items])[known].astype(np.int32)
     starts = np.append(0, known.sum(axis=1).cumsum()).astype(np.int32)
@@ -133,7 +133,7 @@ def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr
 
 
 def _blocks(data: Interactions, implicit: bool) -> list[list[sp.csr_matrix]]:
-    """Return what describes users, and items: indicators, the scaled pattern if `implicit`, features if any."""
+    """What describes users, and items: indicators, the scaled pattern if `implicit`, features if any."""
     ones = np.ones(data.n_ratings)
     pattern = sp.csr_matrix((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
     blocks = []
@@ -149,7 +149,7 @@ def _blocks(data: Interactions, implicit: bool) -> list[list[sp.csr_matrix]]:
 
 
 def _table(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
-    """Return a row for each user or item, and one of zeros."""
+    """A row for each user or item, and one of zeros."""
     rows = sp.hstack(parts)
     return sp.csr_matrix(sp.vstack([rows, sp.csr_matrix((1, _width(rows)))], format="csr"))
 

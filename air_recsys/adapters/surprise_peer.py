@@ -43,7 +43,7 @@ class SurpriseModel:
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the estimate of each pair, shape (n,)."""
+        """The estimate of each pair, shape (n,)."""
         users, items = as_id_array(user_ids).tolist(), as_id_array(item_ids).tolist()
         if len(users) != len(items):
             raise DataError(f"expected as many users as items, found {len(users)} and {len(items)}")

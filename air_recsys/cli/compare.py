@@ -12,7 +12,7 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.evaluation.systems import System
+    from air_recsys.evaluation.system import System
 
 
 class Held(StrEnum):
@@ -93,12 +93,7 @@ def compare(
     if ranking and relevant is not None:
         raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    reading |= {
-        "columns": options.fields_of(columns),
-        "duplicates": duplicates.value,
-        "allow_negative": negative or None,
-    }
-    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     reading = options.of_likes(reading) if ranking else reading
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
@@ -128,8 +123,9 @@ def compare(
 def _systems(
     models: str | None, changes: dict[str, Any], ranking: bool, seed: int, split: str | int | None
 ) -> dict[str, System]:
-    """Return the systems that are asked for, AIR with changes, or raise for a name or a change that none has."""
-    from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, check_changes, comparable_systems, named
+    """The systems that are asked for, AIR with changes; raises for a name or a change that none has."""
+    from air_recsys.evaluation.system import check_changes, named
+    from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 
     by_default = FOR_LIKES if ranking else FOR_RATINGS
     names = by_default if models is None else options.parse_names(models)

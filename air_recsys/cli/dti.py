@@ -197,7 +197,7 @@ def _model(settings: list[str] | None) -> DrugTargetAIR:
 
 
 def _similarity(side: str, **files: Path | None) -> pd.DataFrame | None:
-    """Return the similarity of a side as one of its files tells it."""
+    """The similarity of a side as one of its files tells it."""
     given = {kind: file for kind, file in files.items() if file is not None}
     if len(given) > 1:
         names = " and ".join(f"--{side}-{kind}" for kind in given)

@@ -12,12 +12,9 @@ from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from air_recsys.data.interactions import Interactions
-    from air_recsys.evaluation.folds import Fold
-    from air_recsys.evaluation.holdouts import NewUsersFold
-    from air_recsys.evaluation.lists import Lister
+    from air_recsys.evaluation.folds import Fold, NewUsersFold
+    from air_recsys.evaluation.system import System
 
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
 
@@ -112,8 +109,9 @@ def evaluate(
 ) -> None:
     """Print the test error of AIR beside baselines, or with --ranking the accuracy of its lists."""
     from air_recsys.datasets import data_root, load_movielens_fold
-    from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
-    from air_recsys.evaluation.lists import listers
+    from air_recsys.evaluation.evaluating import evaluate_ratings
+    from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
+    from air_recsys.evaluation.systems import beside_air, beside_ranker
     from air_recsys.models import AIR, GraphRanker
 
     if (file is None) == (dataset is None):
@@ -123,12 +121,7 @@ def evaluate(
         given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
         options.refuse_unread("--dataset", given)
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    reading |= {
-        "columns": options.fields_of(columns),
-        "duplicates": duplicates.value,
-        "allow_negative": negative or None,
-    }
-    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
@@ -136,7 +129,7 @@ def evaluate(
         size = _size(split, test_fraction, last, timestamp)
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
-        systems = listers(options.parse_names(peers), seed, of_ranker, new_users=new_users)
+        systems = beside_ranker(options.parse_names(peers), seed, of_ranker, new_users=new_users)
         name, ratings = _load(file, dataset, data, options.of_likes(reading))
         parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
@@ -157,12 +150,13 @@ def evaluate(
             splits, how = holdout_folds(ratings, test_fraction, seed), f"random hold-out of {test_fraction:.0%}"
         origin = f"{name}: {ratings!r}, {how}, seed {seed}"
     protocol = f"{origin}; AIR.for_{preset.value}({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed {seed}"
-    means, single = evaluate_on(splits, air, peers=options.parse_names(peers), seed=seed, protocol=protocol)
+    systems = beside_air(air, options.parse_names(peers), seed)
+    means, single = evaluate_ratings(splits, systems, protocol=protocol)
     options.publish_means(means, single, json_file)
 
 
 def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
-    """Return all ratings of a data set."""
+    """All ratings of a data set."""
     from air_recsys.datasets import data_root, load_movielens
 
     return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
@@ -174,7 +168,7 @@ def _load(
     data: Path | None,
     columns: dict[str, Any],
 ) -> tuple[str, Interactions]:
-    """Return the name and the ratings of a data set or of a file, whichever is given."""
+    """The name and the ratings of a data set or of a file, whichever is given."""
     from air_recsys.datasets import read_ratings
 
     if dataset is not None:
@@ -184,7 +178,7 @@ def _load(
 
 
 def _size(split: ListSplit, test_fraction: float | None, last: int | None, timestamp: str | None) -> float | int:
-    """Return the share to hold out, or the number of each user, or raise for options that do not fit the split."""
+    """The share to hold out, or the number of each user; raises for options that do not fit the split."""
     from air_recsys.data.splits.base import check_fraction
 
     given = {"--test-fraction": test_fraction, "--last": last, "--timestamp-column": timestamp}
@@ -200,8 +194,8 @@ def _size(split: ListSplit, test_fraction: float | None, last: int | None, times
 
 
 def _parts(data: Interactions, split: ListSplit, size: float | int, seed: int) -> tuple[Fold | NewUsersFold, str]:
-    """Return a training and a test part, and in words what the latter holds."""
-    from air_recsys.evaluation.holdouts import (
+    """A training and a test part, and in words what the latter holds."""
+    from air_recsys.evaluation.folds import (
         GIVEN,
         holdout_in_time,
         holdout_of_last,
@@ -225,12 +219,12 @@ def _rank(
     name: str,
     data: Interactions,
     parts: tuple[Fold | NewUsersFold, str],
-    systems: dict[str, Callable[[], Lister]],
+    systems: dict[str, System],
     k: int,
     seed: int,
     json_file: Path | None,
 ) -> None:
-    from air_recsys.evaluation.lists import evaluate_lists
+    from air_recsys.evaluation.evaluating import evaluate_lists
 
     fold, held_out = parts
     k = options.list_length("--k", k, fold.train.n_items)

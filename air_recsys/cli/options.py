@@ -237,6 +237,14 @@ def scale_of(text: str | None) -> tuple[float, float] | None:
     return low, high
 
 
+def reading(
+    columns: str | None, duplicates: Repeated, negative: bool, rating_scale: str | None, missing: float | None
+) -> dict[str, Any]:
+    """How `read_ratings` reads a table, as the options tell."""
+    how = {"columns": fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative or None}
+    return how | {"rating_scale": scale_of(rating_scale), "missing": missing}
+
+
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
     """Turn ids into the model's kind: integers where all its ids are."""
     if model_ids.dtype == object:

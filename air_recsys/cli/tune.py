@@ -75,8 +75,7 @@ def tune(
     if study is not None:
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
-    how: dict[str, Any] = {"columns": options.fields_of(columns), "duplicates": duplicates.value}
-    how |= {"allow_negative": negative or None, "rating_scale": options.scale_of(rating_scale), "missing": missing}
+    how = options.reading(columns, duplicates, negative, rating_scale, missing)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep, **how)
     typer.echo(repr(data))
     tuning = tune_air(

@@ -92,8 +92,8 @@ def check_enough(group: Group, n_users: int, n_items: int) -> None:
 
 def check_ranks(group: Group, data: Extent, mark: dict[str, Any]) -> None:
     """Raise where there are fewer rows than ranks, or where ranks were given other data or parameters."""
+    marks = group.of_all(mark)  # first, so that no rank leaves while another one still joins
     check_enough(group, data.n_users, data.n_items)
-    marks = group.of_all(mark)
     for kind, error in (("data", DataError), ("parameters", ParameterError)):
         other = [rank for rank, its_mark in enumerate(marks) if its_mark[kind] != marks[0][kind]]
         if other:

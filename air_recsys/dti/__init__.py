@@ -1,8 +1,7 @@
 """Drug-target interactions: completion and graphs in the words of drugs and targets."""
 
-from air_recsys.evaluation.drug_target.enrichment import enrichment, enrichment_curve, hidden_enrichment
-from air_recsys.evaluation.drug_target.evaluation import evaluate_pairs
-from air_recsys.evaluation.drug_target.folds import SETTINGS, interaction_folds
+from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, interaction_folds
+from air_recsys.evaluation.enrichment import enrichment, enrichment_curve, hidden_enrichment
 from air_recsys.models.drug_target.described import (
     as_p_affinity,
     feature_similarity,

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.answers import answer, place_of_work
-from air_recsys.evaluation.comparison import Comparison
-from air_recsys.evaluation.measuring import Measures, Run, Task, measure
+from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
+from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
-from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, System, comparable_systems, installed, named, of_host
+from air_recsys.evaluation.system import System, installed, named, system_of
+from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.storage.progress import messages_beside, progress_bar
 from air_recsys.storage.validation import check_integer, check_real
 
 Models = Mapping[str, Any] | Iterable[Any] | None
@@ -113,13 +109,14 @@ def compare(
     systems, notes = _systems(models, likes, seed, split)
     parts = _parts(interactions, split, test, test_fraction, seed)
     check_integer("k", k, minimum=1, maximum=parts.folds[0].train.n_items)
-    tasks = [Task.of(fold, likes, k, relevant, n_users, seed) for fold in parts.folds]
-    runs, failed = _run(systems, tasks, apart, threads, progress)
+    tasks = [task_of(fold, likes, k, relevant, n_users, seed) for fold in parts.folds]
+    place = process_place(threads) if apart else here
+    runs, failed = _run(systems, tasks, place, progress)
     rows = [run.row(runs[0], tasks, seed) for run in runs]
     return Comparison(
         _protocol(parts, tasks, seed, threads if apart else None),
         k,
-        max(task.question.users.size for task in tasks),
+        max(task.question.n_lists for task in tasks),
         rows,
         [row for run in runs for row in run.single(tasks)],
         {run.name: systems[run.name].settings for run in runs},
@@ -136,7 +133,7 @@ def _parts(data: Interactions, split: AnySplit, test: Any, test_fraction: float 
 
 
 def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[dict[str, System], list[str]]:
-    """Return the systems that can be trained, and a line a package that is not installed."""
+    """The systems that can be trained, and a line a package that is not installed."""
     if isinstance(models, str):
         raise ParameterError(f"models must be a list of names or models, found the text {models!r}")
     given = (FOR_LIKES if likes else FOR_RATINGS) if models is None else models
@@ -148,7 +145,7 @@ def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[d
             found = named(every, [model])
             systems |= found if label is None else {label: next(iter(found.values()))}
         else:
-            systems[label or _free(type(model).__name__, systems)] = _system(model)
+            systems[label or _free(type(model).__name__, systems)] = system_of(model)
     there, absent = installed(systems)
     if not there:
         raise ParameterError("; ".join(["expected a system to compare", *absent]))
@@ -156,7 +153,7 @@ def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[d
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """Return a name, with a number where it is taken.
+    """A name, with a number where it is taken.
 
     Examples
     --------
@@ -167,58 +164,18 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return next(each for each in names if each not in taken)
 
 
-def _system(model: Any) -> System:
-    """Return a system of a model of the caller's, or of one that is a system already."""
-    if isinstance(model, System):
-        return model
-    if (found := of_host(model)) is not None:
-        return found
-    answers = hasattr(model, "predict") or hasattr(model, "lists")
-    if isinstance(model, type) or not hasattr(model, "fit") or not answers:
-        raise ParameterError(
-            "expected the name of a system, a model with fit, and with predict or lists, or one of Surprise or "
-            f"implicit, found {_shown(model)}"
-        )
-    return System(partial(_fit_copy, model), repr(model))
-
-
-def _shown(model: Any) -> str:
-    return f"the class {model.__name__}: make a model of it" if isinstance(model, type) else repr(model)
-
-
-def _fit_copy(model: Any, shown: Interactions) -> Any:
-    copied: Any = clone(model) if hasattr(model, "get_params") else deepcopy(model)
-    copied.fit(shown)
-    return copied
-
-
 def _run(
-    systems: Mapping[str, System], tasks: list[Task], apart: bool, threads: int, progress: bool
+    systems: Mapping[str, System], tasks: list[Task], place: Place, progress: bool
 ) -> tuple[list[Run], list[str]]:
-    """Return the systems on all folds, and a line for each that failed."""
-    runs, failed, cause = [], [], None
-    shown = progress_bar(progress, total=len(systems) * len(tasks), unit="fit", desc="compare")
-    with shown as bar, messages_beside(bar):
-        for name, system in systems.items():
-            bar.set_postfix_str(name)
-            try:
-                runs.append(Run(name, _measures(system, tasks, apart, threads, bar.update)))
-            except Exception as error:  # of another library: the other systems go on
-                bar.update(len(tasks) - bar.n % len(tasks))
-                failed.append(f"failed: {name} ({type(error).__name__}: {error})")
-                cause = error
-    if not runs:
-        raise DataError(f"none of the systems could be trained; {'; '.join(failed)}") from cause
-    return runs, failed
-
-
-def _measures(system: System, tasks: list[Task], apart: bool, threads: int, done: Callable[[], Any]) -> list[Measures]:
-    measures = []
-    with place_of_work(apart, threads) as call:
-        for task in tasks:
-            measures.append(measure(task, answer(call, system.train, task.fold.train, task.question)))
-            done()
-    return measures
+    """The systems on all folds, and a line for each that failed."""
+    failed: dict[str, Exception] = {}
+    measures: dict[str, list[Measures]] = {}
+    for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
+        measures.setdefault(trial.system, []).append(measure(trial))
+    lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
+    if not measures:
+        raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
+    return [Run(name, found) for name, found in measures.items()], lines
 
 
 def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -> str:

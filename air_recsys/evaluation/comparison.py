@@ -1,15 +1,24 @@
-"""`Comparison`: the figures of several systems on the same parts, as tables and as JSON."""
+"""`Comparison`: the figures of several systems on the same parts, from their answers to tables and JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
+from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, rated_pairs
+from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.rating_errors import clipped, interval_figures
+from air_recsys.evaluation.resampling import ByUsers
 from air_recsys.evaluation.results import ResultTable, machine, versions, write_json
+from air_recsys.exceptions import DataError
+from air_recsys.metrics import coverage, mae, rmse, user_measures
 
 _ERRORS = ("rmse", "rmse low", "rmse high", "rmse difference", "rmse p", "mae", "inside 90 %", "width")
 _COSTS = ("fit_seconds", "answer_seconds", "memory_mib")
@@ -49,7 +58,7 @@ class Comparison:
         return self.text()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per system, indexed by its name; a figure that a system does not have is NaN.
+        """One row per system, indexed by its name; a figure that a system does not have is NaN.
 
         ``rmse``, ``mae``
             Errors of the predictions, clipped to the range of the training ratings; means over the folds.
@@ -70,7 +79,7 @@ class Comparison:
         return pd.DataFrame(self.rows).set_index("system")
 
     def tables(self) -> list[ResultTable]:
-        """Return what `text` prints: errors, where there are any, lists, and costs."""
+        """What `text` prints: errors, where there are any, lists, and costs."""
         ndcg = f"ndcg@{self.k}"
         of_lists = [ndcg, *(f"{ndcg} {name}" for name in ("low", "high", "difference", "p"))]
         tables = [self._table("Errors of predicted ratings", _ERRORS, "rmse")] if self.rated else []
@@ -87,11 +96,11 @@ class Comparison:
         return any("rmse" in row for row in self.rows)
 
     def text(self) -> str:
-        """Return the tables for the terminal."""
+        """The tables for the terminal."""
         return "\n\n".join(table.text() for table in self.tables())
 
     def content(self) -> dict[str, Any]:
-        """Return everything as it stands in JSON, with versions and machine."""
+        """Everything as it stands in JSON, with versions and machine."""
         return {
             "title": "Comparison",
             "protocol": self.protocol,
@@ -115,10 +124,147 @@ class Comparison:
         write_json(path, self.content())
 
     def _table(self, title: str, names: tuple[str, ...], measure: str) -> ResultTable:
-        """Return some columns of the systems that have any of them; those of a measure lose its name."""
+        """Some columns of the systems that have any of them; those of a measure lose its name."""
         present = [row for row in self.rows if any(name in row for name in names)]
         shown = [name for name in names if any(name in row for row in present)]
         short = {name: name.removeprefix(f"{measure} ") for name in shown}
         return ResultTable(
             title, "", [{"system": row["system"]} | {short[n]: row.get(n, np.nan) for n in shown} for row in present]
         )
+
+
+def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: int, seed: int) -> Task:
+    """Ratings and lists that are asked for on a fold.
+
+    Parameters
+    ----------
+    fold : Fold
+    likes : bool
+        Whether lists alone are asked for, and all test items are relevant.
+    k : int
+    relevant : float or None
+        The least rating of a relevant item, by default the mean of the training ratings, or the highest test rating
+        where all are below.
+    n_users, seed : int
+        How many users' lists are asked for at most, drawn with that seed.
+
+    Raises
+    ------
+    DataError
+        If no test item is relevant.
+    """
+    test = fold.test
+    by_default = min(fold.train.ratings.mean(), test.ratings.max(initial=-np.inf))
+    threshold = None if likes else float(by_default if relevant is None else relevant)
+    is_relevant = np.ones(test.n_ratings, dtype=bool) if threshold is None else test.ratings >= threshold
+    if not is_relevant.any():
+        raise DataError(f"expected test ratings of at least {threshold:g}, found {test.ratings.max():g} at most")
+    pairs = test.user_index[is_relevant], test.item_index[is_relevant]
+    users = np.unique(pairs[0])
+    if users.size > n_users:
+        users = np.sort(np.random.default_rng(seed).choice(users, n_users, replace=False))
+    whole = sp.csr_array((np.ones(pairs[0].size), pairs), shape=(test.n_users, test.n_items))
+    question = Question(None if likes else rated_pairs(test), users, k=k)
+    return Task(fold, question, sp.csr_array(whole[users]), threshold)
+
+
+class Measures(NamedTuple):
+    """What one fold tells of a system: figures, and by user squared errors, NDCG and recall."""
+
+    figures: dict[str, float]
+    squared: np.ndarray | None  # (n_users,), sums over the test ratings of a user
+    ndcg: np.ndarray  # (n_users,)
+    recall: np.ndarray  # (n_users,)
+
+
+def measure(trial: Trial) -> Measures:
+    """The measures of a system on a fold."""
+    task, answered, costs = trial.task, trial.answer, trial.costs
+    figures, squared = {}, None
+    if answered.predicted is not None:
+        figures, errors = rating_figures(task.fold, answered)
+        squared = np.bincount(task.fold.test.user_index, errors**2, task.fold.test.n_users)
+    k = task.question.k
+    by_user = user_measures(answered.lists, task.relevant, k)
+    ndcg, recall = (_spread(by_user[f"{name}_at_k"], task) for name in ("ndcg", "recall"))
+    figures |= {
+        f"ndcg@{k}": float(by_user["ndcg_at_k"].mean()),
+        f"recall@{k}": float(by_user["recall_at_k"].mean()),
+        "coverage": coverage(answered.lists, task.fold.train.n_items) if (answered.lists >= 0).any() else 0.0,
+        "fit_seconds": costs.seconds,
+        "answer_seconds": costs.answer_seconds,
+        "memory_mib": 1024 * (costs.peak_gib - costs.before_gib),
+    }
+    return Measures(figures, squared, ndcg, recall)
+
+
+def rating_figures(fold: Fold, answered: Answer) -> tuple[dict[str, float], np.ndarray]:
+    """The errors of predictions, clipped to the range of the training ratings, and the differences, (n_test,)."""
+    truth, within = fold.test.ratings, clipped(answered.predicted, fold.train)
+    figures = {"rmse": rmse(truth, within), "mae": mae(truth, within)}
+    if answered.deviation is not None:
+        figures |= interval_figures(truth, answered.predicted, answered.deviation)
+    return figures, truth - within
+
+
+def _spread(values: np.ndarray, task: Task) -> np.ndarray:
+    """The values of the users whose lists are asked for among zeros of the others, shape (n_users,)."""
+    whole = np.zeros(task.fold.test.n_users)
+    whole[task.question.users] = values
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A system on all folds.
+
+    Attributes
+    ----------
+    name : str
+    measures : list of Measures
+        One a fold.
+    """
+
+    name: str
+    measures: list[Measures]
+
+    def single(self, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+        """One row per fold."""
+        pairs = zip(tasks, self.measures, strict=True)
+        return [{"fold": task.fold.name, "system": self.name} | each.figures for task, each in pairs]
+
+    def row(self, first: Run, tasks: Sequence[Task], seed: int) -> dict[str, Any]:
+        """Means over the folds, with intervals, and beside the first system its difference and its test."""
+        figures = {name: fmean(each.figures[name] for each in self.measures) for name in self.measures[0].figures}
+        k = tasks[0].question.k
+        row: dict[str, Any] = {"system": self.name}
+        for name, own, others in (
+            ("rmse", self._squared(tasks), first._squared(tasks)),
+            (f"ndcg@{k}", self._of_lists("ndcg", tasks), first._of_lists("ndcg", tasks)),
+            (f"recall@{k}", self._of_lists("recall", tasks), first._of_lists("recall", tasks)),
+        ):
+            if own is not None:
+                row |= {name: figures.pop(name)} | _tested(name, own, None if self is first else others, seed)
+        return row | figures
+
+    def _squared(self, tasks: Sequence[Task]) -> ByUsers | None:
+        sums = [each.squared for each in self.measures if each.squared is not None]
+        if not sums:
+            return None
+        counts = [np.bincount(task.fold.test.user_index, minlength=task.fold.test.n_users) for task in tasks]
+        return ByUsers(np.stack(sums), np.stack(counts), root=True)
+
+    def _of_lists(self, name: str, tasks: Sequence[Task]) -> ByUsers:
+        asked = np.stack([_spread(np.ones(task.question.n_lists), task) for task in tasks])
+        return ByUsers(np.stack([getattr(each, name) for each in self.measures]), asked)
+
+
+def _tested(name: str, own: ByUsers, first: ByUsers | None, seed: int) -> dict[str, float]:
+    """The interval of a measure, and where the first system has it too, the difference and its p-value."""
+    low, high = own.interval(seed)
+    figures = {"low": low, "high": high}
+    if first is not None:
+        below, above = own.difference(first, seed)
+        figures |= {"difference": own.value() - first.value(), "difference low": below, "difference high": above}
+        figures["p"] = own.p_value(first)
+    return {f"{name} {each}": value for each, value in figures.items()}

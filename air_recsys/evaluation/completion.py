@@ -57,7 +57,7 @@ def complete(model: Recommender, data: Hidden) -> dict[str, Any]:
 
 
 def entry_errors(truth: np.ndarray, asked: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-    """Return NMAE over the entries asked for, and average precision and AUROC where the truth is 0/1.
+    """NMAE over the entries asked for, and average precision and AUROC where the truth is 0/1.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def entry_errors(truth: np.ndarray, asked: np.ndarray, scores: np.ndarray) -> di
 
 
 def recovery(model: Recommender, user_groups: np.ndarray, item_groups: np.ndarray) -> dict[str, float]:
-    """Return AUC and NMI of both learned graphs; nothing for a model without graphs."""
+    """AUC and NMI of both learned graphs; nothing for a model without graphs."""
     if model.user_graph_ is None or model.item_graph_ is None:
         return {}
     user_auc, user_nmi = group_recovery(model.user_graph_, user_groups)

@@ -1,26 +1,28 @@
-"""AIR beside its baselines, and beside Surprise, on the same splits of rating data."""
+"""Training and test parts: random ones, folds, items of each user, later ones, or users held out whole."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
-from tqdm import tqdm
+import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.results import ResultTable, mean_of, peak_memory
-from air_recsys.exceptions import ParameterError
-from air_recsys.metrics import mae, nmae, rmse
-from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, Recommender
-from air_recsys.models.solvers import Adam, as_solver
-from air_recsys.splits import k_fold, random_holdout
+from air_recsys.data.splits.base import StrongSplit
+from air_recsys.exceptions import DataError
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
+from air_recsys.splits import (
+    Split,
+    global_time,
+    k_fold,
+    leave_last,
+    random_holdout,
+    strong_generalisation,
+    user_holdout,
+)
 
-PEERS = {"svd": "SVD", "svdpp": "SVDpp", "knnbaseline": "KNNBaseline"}
-"""Names on the command line and the classes of Surprise behind them, run with Surprise's defaults."""
+GIVEN = 0.8
+"""The share of the items of a user held out whole that is given; the rest is tested."""
 
 
 class Fold(NamedTuple):
@@ -31,26 +33,14 @@ class Fold(NamedTuple):
     test: Interactions
 
 
-class Predictor(Protocol):
-    """What can be compared."""
-
-    def fit(self, interactions: Any) -> Self:
-        """Train."""
-        ...
-
-    def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return one score a pair."""
-        ...
-
-
 def holdout_folds(data: Interactions, test_fraction: float, seed: int) -> list[Fold]:
-    """Return one fold with a random test part."""
+    """One fold with a random test part."""
     split = random_holdout(data, test_fraction, random_state=seed)
     return [Fold("hold-out", data.select(split.train), data.select(split.test))]
 
 
 def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list[Fold]:
-    """Return k folds."""
+    """So many random folds."""
     splits = k_fold(data, n_splits, random_state=seed)
     return [
         Fold(f"fold {number}", data.select(split.train), data.select(split.test))
@@ -58,78 +48,130 @@ def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list
     ]
 
 
-def contenders(air: AIR, peers: Iterable[str], seed: int) -> Iterator[tuple[str, Callable[[], Predictor]]]:
-    """Yield name and factory of AIR, its baselines, and the peers asked for; DMF where its objective is AIR's."""
-    yield "AIR", partial(clone, air)  # pyright: ignore[reportReturnType]
-    if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):
-        yield "DMF", partial(DMF.like, air)
-    yield "BiasModel", BiasModel
-    yield "GlobalMean", GlobalMean
-    for peer in peers:
-        if peer not in PEERS:
-            raise ParameterError(f"peers must be of {list(PEERS)}, found {peer!r}")
-        from air_recsys.adapters.surprise_peer import SurpriseModel
+class NewUsersFold(NamedTuple):
+    """Users held out whole: a model is trained without them, is given a part of their items and asked for the rest.
 
-        options = {"verbose": False} if peer == "knnbaseline" else {"random_state": seed}
-        factory = partial(SurpriseModel, PEERS[peer], **options)
-        factory()  # a missing extra is told before anything is trained
-        yield f"Surprise {PEERS[peer]}", factory
+    All three parts have the same users and items.
+    """
+
+    train: Interactions
+    given: Interactions
+    test: Interactions
+
+    @classmethod
+    def of(cls, data: Interactions, split: StrongSplit) -> Self:
+        """The parts of a split."""
+        return cls(*(data.select(mask) for mask in split))
 
 
-def evaluate_on(
-    folds: list[Fold],
-    air: AIR,
-    *,
-    peers: Iterable[str] = (),
-    seed: int = 0,
-    progress: bool = True,
-    protocol: str = "",
-) -> tuple[ResultTable, ResultTable]:
-    """Fit every contender on every fold and return the means over folds and the single results.
+def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
+    """A fold that tests a random share of each user's interactions."""
+    split = user_holdout(data, test_fraction, seed)
+    return Fold("hold-out", data.select(split.train), data.select(split.test))
+
+
+def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
+    """A fold that tests the last interactions of each user, of items that others have.
 
     Parameters
     ----------
-    folds : list of Fold
-    air : AIR
-        The model to compare; with the solver `Adam` DMF takes its settings.
-    peers : iterable of str
-        Keys of `PEERS` (need the extra ``surprise``).
-    seed : int
-        For the peers.
-    progress : bool
-        Show a progress bar.
-    protocol : str
-        Where the folds came from.
+    data : Interactions
+    n : int or float
+        The number, of users who have more, or the share of each user's, as in `leave_last`.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, or if no user has enough interactions.
     """
-    single = ResultTable("Test error of single folds", protocol)
-    entrants = list(contenders(air, peers, seed))
-    with tqdm(total=len(folds) * len(entrants), disable=not progress, unit="fit", desc="evaluate") as bar:
-        for fold in folds:
-            for name, factory in entrants:
-                single.rows.append({"fold": fold.name, "model": name} | _measure(fold, factory))
-                bar.update()
-    means = ResultTable(f"Test error, mean of {len(folds)} fold(s)", protocol, mean_of(single.rows, ("model",)))
-    means.notes.append(f"peak memory of the whole run {peak_memory():.2f} GiB")
-    return means, single
+    most = np.bincount(data.user_index).max(initial=0)
+    if data.timestamps is not None and most <= n:
+        raise DataError(f"expected users with more than {n} interaction(s), found {most} of one user at most")
+    return _known_alone("last", data, leave_last(data, n))
 
 
-def mean_of_unknown(model: Any) -> dict[str, Any]:
-    """Return the argument by which a model answers pairs with unknown ids without a warning; peers have none."""
-    return {"unknown": "mean"} if isinstance(model, Recommender) else {}
+def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
+    """A fold that tests the latest share of all interactions, of users and items that occur before.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, and where no tested user or item occurs before.
+    """
+    return _known_alone("time", data, global_time(data, test_fraction))
 
 
-def _measure(fold: Fold, factory: Callable[[], Predictor]) -> dict[str, float]:
-    start = time.perf_counter()
-    model = factory().fit(fold.train)
-    trained = time.perf_counter()
-    test = fold.test.to_frame()
-    predicted = model.predict(test["user"].to_numpy(), test["item"].to_numpy(), **mean_of_unknown(model))
-    truth = fold.test.ratings
-    value_range = float(fold.train.ratings.max() - fold.train.ratings.min()) or 1.0
-    return {
-        "rmse": rmse(truth, predicted),
-        "mae": mae(truth, predicted),
-        "nmae": nmae(truth, predicted, value_range=value_range),
-        "fit_seconds": trained - start,
-        "predict_seconds": time.perf_counter() - trained,
-    }
+def holdout_of_new_users(data: Interactions, test_fraction: float, seed: int) -> NewUsersFold:
+    """A fold that tests a random share of the users, who take no part in the training.
+
+    The protocol is that of Mult-VAE and EASE: four fifths of the items of each of them are given, at random, and the
+    rest is tested. Items that no training user has are left out of both, and so are users of whom one part is empty
+    then. Users with a single interaction are trained on.
+
+    Parameters
+    ----------
+    data : Interactions
+    test_fraction : float
+        Share of the users, in (0, 1).
+    seed : int
+
+    Raises
+    ------
+    DataError
+        If no user has two interactions, no user is left to train on, or no item of theirs is left to test.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[1, 1, 1], [1, 1, 1], [1, 1, 1]])
+    >>> fold = holdout_of_new_users(data, 0.1, seed=0)
+    >>> fold.train.n_ratings, fold.given.n_ratings, fold.test.n_ratings
+    (6, 2, 1)
+
+    References
+    ----------
+    Liang, Krishnan, Hoffman, Jebara: Variational autoencoders for collaborative filtering, WWW 2018, section 4.2.
+    Steck: Embarrassingly shallow autoencoders for sparse data, WWW 2019, section 4.
+    """
+    split = strong_generalisation(data, test_fraction, GIVEN, seed)
+    known = _has(data.item_index, split.train, data.n_items)
+    given = split.fold_in & known
+    test = split.test & known & _has(data.user_index, given, data.n_users)
+    given &= _has(data.user_index, test, data.n_users)
+    if not test.any():
+        n_hidden = np.unique(data.user_index[split.test]).size
+        raise DataError(
+            f"expected hidden users with at least two items that other users have, found none among {n_hidden}"
+        )
+    return NewUsersFold.of(data, StrongSplit(split.train, given, test))
+
+
+def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
+    """The positions of the users with test items, ascending."""
+    return np.unique(fold.test.user_index)
+
+
+def given_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
+    """What users with test items are known by: 1 for every item given, (b, n_items)."""
+    return interaction_pattern(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
+
+
+def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
+    """1 for each item that a user is known by, (n_users, n_items)."""
+    trained = interaction_pattern(fold.train)
+    return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
+
+
+def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
+    """A fold without test interactions of users or items that the training part lacks."""
+    known = split.test & _has(data.user_index, split.train, data.n_users)
+    known &= _has(data.item_index, split.train, data.n_items)
+    if not known.any():
+        raise DataError(
+            f"expected later interactions of users and items that occur before, found none among {split.test.sum()}"
+        )
+    return Fold(name, data.select(split.train), data.select(known))
+
+
+def _has(index: np.ndarray, part: np.ndarray, size: int) -> np.ndarray:
+    """Whether a part has the user or the item of each interaction, (n_ratings,)."""
+    return np.bincount(index[part], minlength=size)[index] > 0

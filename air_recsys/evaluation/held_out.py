@@ -5,23 +5,24 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.advantage import Advantage, advantage_of, with_interval
-from air_recsys.evaluation.held_out_lists import compare_lists, list_measures
-from air_recsys.evaluation.resampling import UserResamples
-from air_recsys.evaluation.systems import ratings_alone
+from air_recsys.evaluation.experiment import Question, ask
+from air_recsys.evaluation.folds import holdout_folds
+from air_recsys.evaluation.lists import Popularity
+from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
+from air_recsys.evaluation.system import ratings_alone
 from air_recsys.exceptions import ParameterError
-from air_recsys.metrics import auroc, average_precision, mae, rmse
+from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measures
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, Recommender
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.splits import random_holdout
 
 _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
@@ -31,6 +32,8 @@ _NO_LIKES = (
     "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
 )
 _RESAMPLES, _FEW_RESAMPLES = 1_000, 200  # the measures of 0/1 ratings take long
+_K = 10
+_POPULAR = "most popular"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +128,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
         )
         return _compare("Error on test ratings", protocol, model, data, unseen)
     if refit:
-        split = random_holdout(data, _HELD_OUT, random_state=_SEED)
-        training, unseen = data.select(split.train), data.select(split.test)
+        _, training, unseen = holdout_folds(data, _HELD_OUT, _SEED)[0]
         again: Any = clone(model)
         protocol = (
             f"{unseen.n_ratings:,} ratings held out at random (seed {_SEED}), by models fitted on the other "
@@ -174,7 +176,7 @@ def _pairs(model: Recommender, training: Interactions, test: Interactions) -> pd
 
 
 def _counts(index: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return how often each place occurs in an index; places of -1, unknown ids, occur never."""
+    """How often each place occurs in an index; places of -1, unknown ids, occur never."""
     counts = np.bincount(index, minlength=int(places.max()) + 1)
     return np.where(places >= 0, counts[places], 0)
 
@@ -202,7 +204,7 @@ def _compare_errors(
 def _measured(
     truth: np.ndarray, scores: np.ndarray, is_binary: bool, resamples: UserResamples | None
 ) -> tuple[dict[str, float], np.ndarray]:
-    """Return the measures of scores, the one that counts first, and that one in every resample."""
+    """The measures of scores, the one that counts first, and that one in every resample."""
     errors = {"rmse": rmse(truth, scores), "mae": mae(truth, scores)}
     if is_binary:
         precision = average_precision(truth, scores)
@@ -218,7 +220,7 @@ def _measured(
 
 
 def _ranking(model: Recommender, training: Interactions, test: Interactions, is_unseen: bool) -> dict[str, float]:
-    """Return how high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
+    """How high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
     counts = is_unseen and bool(np.isin(test.ratings, (0, 1)).all())
     return list_measures(model, training, test) if counts else {}
 
@@ -234,3 +236,67 @@ def _notes(training: Interactions, users: np.ndarray, items: np.ndarray) -> list
     if trained:
         notes.append(f"{trained:,} of the pairs are among the training ratings, which flatters all models.")
     return notes
+
+
+class Relevant(NamedTuple):
+    """Unseen likes by positions in the training data, of the users who have any."""
+
+    users: np.ndarray  # (b,)
+    items: Any  # csr_array (b, n_items), 1 for each
+
+
+def compare_lists(
+    model: Recommender, training: Interactions, test: Interactions
+) -> tuple[list[dict[str, Any]], Advantage | None]:
+    """NDCG and recall of lists of ten unseen items, of a model and of what is popular, and the advantage.
+
+    There are no rows where no test like is of a user and an item of the training data.
+    """
+    relevant = relevant_of(training, test)
+    if relevant is None:
+        return [], None
+    resamples = UserResamples(relevant.users)
+    listers: dict[str, Any] = {type(model).__name__: model, _POPULAR: Popularity().fit(training)}
+    rows, drawn = [], {}
+    for name, lister in listers.items():
+        by_user = _measures(lister, training, relevant)
+        drawn[name] = resamples.mean(next(iter(by_user.values())))
+        means = {measure: float(values.mean()) for measure, values in by_user.items()}
+        rows.append({"model": name} | with_interval(means, drawn[name]))
+    return rows, advantage_of(rows, drawn, higher_is_better=True)
+
+
+def list_measures(model: Recommender, training: Interactions, test: Interactions) -> dict[str, float]:
+    """NDCG and recall of lists of ten unseen items; nothing where no test like is of a known user and item."""
+    relevant = relevant_of(training, test)
+    if relevant is None:
+        return {}
+    return {name: float(values.mean()) for name, values in _measures(model, training, relevant).items()}
+
+
+def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
+    """The test pairs rated above 0 whose user and item are known; None without any.
+
+    Examples
+    --------
+    >>> training = Interactions.from_dense([[1, np.nan], [1, 1]])
+    >>> found = relevant_of(training, Interactions.from_dense([[np.nan, 1], [np.nan, np.nan]]))
+    >>> found.users.tolist(), found.items.toarray().tolist()
+    ([0], [[0.0, 1.0]])
+    """
+    users = training.users.lookup(test.user_ids[test.user_index])
+    items = training.items.lookup(test.item_ids[test.item_index])
+    counted = (users >= 0) & (items >= 0) & (test.ratings > 0)
+    if not counted.any():
+        return None
+    shape = training.n_users, training.n_items
+    known = sp.csr_array((np.ones(counted.sum()), (users[counted], items[counted])), shape=shape)
+    chosen = np.unique(users[counted])
+    return Relevant(chosen, known[chosen])
+
+
+def _measures(model: Any, training: Interactions, relevant: Relevant) -> dict[str, np.ndarray]:
+    k = min(_K, relevant.items.shape[1])
+    lists = ask(model, training, Question(users=relevant.users, k=k)).lists
+    measures = user_measures(lists, relevant.items, k)
+    return {f"{name}@{k}": measures[f"{name}_at_k"] for name in ("ndcg", "recall")}

@@ -1,39 +1,23 @@
-"""Lists of items of several models on the same fold: many measures, intervals, and tests of the differences."""
+"""Lists of items by positions, of models of this library, of what is popular, of any model; and their figures."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
-from air_recsys.evaluation.list_figures import (
-    catalogue_figures,
-    diversity_figure,
-    holm,
-    measure_figures,
-    paired_p_value,
-    thirds_of_users,
-)
-from air_recsys.evaluation.resampling import UserResamples
-from air_recsys.evaluation.results import ResultTable
-from air_recsys.exceptions import ParameterError
-from air_recsys.metrics import user_measures
+from air_recsys.evaluation.resampling import UserResamples, interval_of
+from air_recsys.metrics import coverage, gini, intra_list_diversity, miscalibration, novelty, popularity_lift
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
 
-LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
-"""Names on the command line of models of implicit, run with implicit's defaults."""
-_TRAINED_ALONE = ("bpr",)
+_PAIRS = 500_000  # scored at a time
+
+_GROUPS = ("few items", "some items", "many items")
 
 
 class Lister(Protocol):
@@ -44,7 +28,7 @@ class Lister(Protocol):
         ...
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
+        """The best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
         ...
 
 
@@ -53,7 +37,7 @@ class NewUsersLister(Lister, Protocol):
     """A `Lister` that makes lists for users whom it was not trained on, too."""
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return the best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
+        """The best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
         ...
 
 
@@ -76,7 +60,7 @@ class Recommending:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the lists of `recommend`, by positions; -1 where it has no item left."""
+        """The lists of `recommend`, by positions; -1 where it has no item left."""
         data = self.model.interactions_
         table = self.model.recommend(data.user_ids[users], n)
         place = np.full(data.n_users, -1)
@@ -84,7 +68,7 @@ class Recommending:
         return self._positions(table, place[data.users.lookup(table["user"].to_numpy())], (users.size, n))
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return the lists of users folded in with these items, (b, n_items)."""
+        """The lists of users folded in with these items, (b, n_items)."""
         assert isinstance(self.model, GraphRanker)
         table = self.model.fold_in(rows).recommend(n)
         return self._positions(table, table["user"].to_numpy(), (rows.shape[0], n))
@@ -112,160 +96,162 @@ class Popularity:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, by positions."""
+        """The best n unseen items, by positions."""
         return self._lists(self._seen, users, n)
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return those of new users with these items, (b, n_items)."""
+        """Those of new users with these items, (b, n_items)."""
         return self._lists(rows, np.arange(rows.shape[0]), n)
 
     def _lists(self, seen: Csr, users: np.ndarray, n: int) -> np.ndarray:
         return lists_of_scores(lambda some: np.tile(self._counts, (some.size, 1)), seen, users, n)
 
 
-def listers(
-    peers: Iterable[str], seed: int, changes: Mapping[str, Any] | None = None, *, new_users: bool = False
-) -> dict[str, Callable[[], Lister]]:
-    """Return name and factory of `GraphRanker`, of what is popular, and of the peers asked for.
+def lists_of(model: Any, shown: Interactions, users: np.ndarray, k: int) -> np.ndarray:
+    """The best unseen items of some users, (n_users, at most k): by the model's own lists, or by its scores."""
+    if isinstance(model, Recommender):
+        return Recommending(model).lists(users, k)
+    if hasattr(model, "lists"):
+        return np.asarray(model.lists(users, k))
+    step = max(1, _PAIRS // shown.n_items)
+    seen = shown.to_csr()
+
+    def scores(some: np.ndarray) -> np.ndarray:
+        user_ids, item_ids = np.repeat(shown.user_ids[some], shown.n_items), np.tile(shown.item_ids, some.size)
+        return np.asarray(model.predict(user_ids, item_ids)).reshape(some.size, shown.n_items)
+
+    blocks = [users[start : start + step] for start in range(0, users.size, step)]
+    return np.concatenate([lists_of_scores(scores, seen, block, k) for block in blocks])
+
+
+def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
+    """The best items of new users with these items, (b, n_items), as `lists_of` makes those of users."""
+    lister = Recommending(model) if isinstance(model, Recommender) else model
+    return np.asarray(lister.lists_of_new(rows, k))
+
+
+def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
+    """The mean of each measure over the users and its 95 % interval.
 
     Parameters
     ----------
-    peers : iterable of str
-        Keys of `LIST_PEERS` (need the extra ``implicit``).
-    seed : int
-        Of all of them.
-    changes : mapping, optional
-        Parameters of `GraphRanker`.
-    new_users : bool
-        Whether lists of users are asked for whom the systems were not trained on.
-
-    Raises
-    ------
-    ParameterError
-        For a peer that is not of `LIST_PEERS`, and for one that makes no lists for new users where they are asked for.
-    """
-    parameters: dict[str, Any] = {"random_state": seed, **(changes or {})}
-    entrants: dict[str, Callable[[], Lister]] = {
-        "GraphRanker": lambda: Recommending(GraphRanker(**parameters)),
-        "most popular": Popularity,
-    }
-    for peer in peers:
-        if peer not in LIST_PEERS:
-            raise ParameterError(f"peers must be of {list(LIST_PEERS)}, found {peer!r}")
-        if new_users and peer in _TRAINED_ALONE:
-            raise ParameterError(f"{LIST_PEERS[peer]} makes lists only for users of its training: leave out {peer}")
-        from air_recsys.adapters.implicit_lists_peer import ImplicitLists
-
-        entrants[LIST_PEERS[peer]] = partial(ImplicitLists, peer, random_state=seed)
-    return entrants
-
-
-class Answers(NamedTuple):
-    """The lists of a system, and how long it took."""
-
-    lists: np.ndarray
-    fit_seconds: float
-    list_seconds: float
-
-
-def evaluate_lists(
-    fold: Fold | NewUsersFold,
-    systems: Mapping[str, Callable[[], Lister]],
-    *,
-    k: int = 10,
-    seed: int = 0,
-    progress: bool = True,
-    protocol: str = "",
-) -> tuple[ResultTable, ResultTable]:
-    """Train every system on a fold and measure its lists of k items for all users with test items.
-
-    Parameters
-    ----------
-    fold : Fold or NewUsersFold
-        Over the same users and items, as from `air_recsys.evaluation.holdouts`. All test interactions are relevant,
-        whatever their values.
-    systems : mapping of str to callable
-        As from `listers`; the first is the one that the others are tested against. For a `NewUsersFold` they make
-        `NewUsersLister`.
+    by_user : mapping of str to ndarray, shape (b,)
+        As from `air_recsys.metrics.user_measures`.
+    resamples : UserResamples
+        Of these users.
     k : int
-        At most the number of items.
-    seed : int
-        Of the bootstrap.
-    progress : bool
-    protocol : str
-        Where the fold came from.
+        Of the lists.
 
     Returns
     -------
-    ResultTable
-        One row per system: all measures of `air_recsys.metrics`, and seconds; those of lists of new users include
-        their fold-in. What is a mean over the users (NDCG, precision, recall, MAP, MRR, hit rate) has a 95 % interval
-        (percentile bootstrap over the users) in columns such as "recall low" and "recall high"; the text shows that
-        of NDCG alone. "p" is the p-value of a paired t-test of NDCG against the first system. "p holm" is the same
-        corrected for the number of systems by the method of Holm: read it where several systems are compared.
-    ResultTable
-        NDCG of the users with few, some and many training items, or items given, a third of the users each.
-
-    Raises
-    ------
-    ParameterError
-        For a k out of range, and for a system that makes no lists for the new users of a fold.
+    dict of str to float
+        For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
     """
-    if not 1 <= k <= fold.train.n_items:
-        raise ParameterError(f"k must be in 1..{fold.train.n_items}, the number of items, found {k}")
-    if isinstance(fold, NewUsersFold):
-        _check_new_users(systems)
-    users, rows = users_asked(fold), given_rows(fold)
-    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
-    sizes, resamples = np.diff(rows.indptr), UserResamples(users, seed=seed)
-    bands = thirds_of_users(sizes)
-    means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)
-    known_by = "training items" if isinstance(fold, Fold) else "items given"
-    groups = ResultTable(f"NDCG@{k} by the number of {known_by} of a user", "")
-    first: np.ndarray | None = None
-    for name, make in tqdm(systems.items(), disable=not progress, unit="fit", desc="evaluate"):
-        answers = _answers(make(), fold, users, rows, k)
-        by_user = user_measures(answers.lists, relevant, k)
-        ndcg = by_user.pop("ndcg_at_k")
-        first = ndcg if first is None else first
-        means.rows.append(
-            {"system": name}
-            | measure_figures({"ndcg_at_k": ndcg}, resamples, k)
-            | {"p": paired_p_value(ndcg, first), "p holm": np.nan}
-            | measure_figures(by_user, resamples, k)
-            | catalogue_figures(answers.lists, users, fold.train, shown)
-            | diversity_figure(answers.lists, fold.train)
-            | {"fit_seconds": answers.fit_seconds, "list_seconds": answers.list_seconds}
-        )
-        means.aside = [f"{each.removesuffix('_at_k')} {end}" for each in by_user for end in ("low", "high")]
-        groups.rows.append({"system": name} | {band: ndcg[mask].mean() for band, mask in bands.items()})
-    for row, corrected in zip(means.rows, holm([row["p"] for row in means.rows]).tolist(), strict=True):
-        row["p holm"] = corrected
-    groups.notes.append(", ".join(f"{band}: {_range(sizes[mask])}" for band, mask in bands.items()))
-    return means, groups
+    figures: dict[str, float] = {}
+    for name, values in by_user.items():
+        measure = name.removesuffix("_at_k")
+        mean, low, high = interval_of(float(values.mean()), resamples.mean(values))
+        figures |= {f"{measure}@{k}": mean, f"{measure} low": low, f"{measure} high": high}
+    return figures
 
 
-def _check_new_users(systems: Mapping[str, Callable[[], Lister]]) -> None:
-    known_alone = [name for name, make in systems.items() if not isinstance(make(), NewUsersLister)]
-    if known_alone:
-        raise ParameterError(
-            f"expected systems with lists_of_new, for users held out of the training, found {', '.join(known_alone)}"
-        )
+def paired_p_value(own: np.ndarray, first: np.ndarray) -> float:
+    """The p-value of a paired t-test over the users; NaN where nothing differs, and for a single user."""
+    from scipy.stats import ttest_rel
+
+    if own.size < 2 or (own == first).all():
+        return np.nan
+    tested: Any = ttest_rel(own, first)
+    return float(tested.pvalue)
 
 
-def _answers(model: Lister, fold: Fold | NewUsersFold, users: np.ndarray, rows: Csr, k: int) -> Answers:
-    start = time.perf_counter()
-    model.fit(fold.train)
-    trained = time.perf_counter()
-    if isinstance(fold, NewUsersFold):
-        assert isinstance(model, NewUsersLister)
-        lists = model.lists_of_new(rows, k)
-    else:
-        lists = model.lists(users, k)
-    short = k - lists.shape[1]
-    lists = np.pad(lists, ((0, 0), (0, short)), constant_values=-1) if short else lists
-    return Answers(lists, trained - start, time.perf_counter() - trained)
+def holm(p_values: Any) -> np.ndarray:
+    r"""P-values corrected for their number by Holm's method; NaN stands for no test.
+
+    Of m tests in ascending order the i-th, from 1, gets :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_j)`. Among all
+    tests of equal systems, one is then below 0.05 with a probability of at most 0.05.
+
+    Parameters
+    ----------
+    p_values : array_like, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, np.nan, 0.03]).tolist()
+    [0.03, 0.06, nan, 0.06]
+
+    References
+    ----------
+    Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 1979.
+    """
+    corrected = np.array(p_values, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(corrected))
+    order = tested[np.argsort(corrected[tested], kind="stable")]
+    steps = corrected[order] * np.arange(order.size, 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return corrected
 
 
-def _range(sizes: np.ndarray) -> str:
-    return f"{sizes.min()}..{sizes.max()}"
+def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions, shown: Csr) -> dict[str, float]:
+    """What lists do to the catalogue.
+
+    Parameters
+    ----------
+    lists : ndarray of int, shape (b, k)
+        Items by position, -1 where none is left.
+    users : ndarray of int, shape (b,)
+        The positions of their users.
+    train : Interactions
+    shown : csr_array, shape (n_users, n_items)
+        1 for each item that a user is known by; those of the training, and those given of new users.
+    """
+    counts = np.bincount(train.item_index, minlength=train.n_items)
+    whole = train.to_csr()
+    of_all = np.full((shown.shape[0], lists.shape[1]), -1)
+    of_all[users] = lists
+    return {
+        "coverage": coverage(lists, train.n_items),
+        "gini": gini(lists, train.n_items),
+        "novelty": novelty(lists, whole),
+        "popularity lift": popularity_lift(of_all, shown),
+        "miscalibration": miscalibration(lists, shown[users], popularity_groups(counts)),
+    }
+
+
+def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]:
+    """How different the items of a list are, NaN where no list has two; memory grows with lists x users."""
+    several = ((lists >= 0).sum(axis=1) > 1).any()
+    return {"diversity": intra_list_diversity(lists, train.to_csr()) if several else np.nan}
+
+
+def popularity_groups(counts: np.ndarray) -> np.ndarray:
+    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
+
+    Examples
+    --------
+    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
+    [2, 0, 2, 1]
+    """
+    order = np.argsort(-counts, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    group = np.empty(counts.size, dtype=np.int64)
+    group[order] = np.minimum(3 * before // max(counts.sum(), 1), 2)
+    return np.eye(3)[group]
+
+
+def thirds_of_users(sizes: np.ndarray) -> dict[str, np.ndarray]:
+    """Which users belong to each third by their numbers of items; ties by position.
+
+    Examples
+    --------
+    >>> {name: mask.nonzero()[0].tolist() for name, mask in thirds_of_users(np.array([5, 1, 3])).items()}
+    {'few items': [1], 'some items': [2], 'many items': [0]}
+    """
+    place = np.empty(sizes.size, dtype=np.int64)
+    place[np.argsort(sizes, kind="stable")] = 3 * np.arange(sizes.size) // max(sizes.size, 1)
+    masks = {name: place == number for number, name in enumerate(_GROUPS)}
+    return {name: mask for name, mask in masks.items() if mask.any()}

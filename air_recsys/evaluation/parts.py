@@ -10,8 +10,14 @@ import numpy as np
 from air_recsys.data.ids import IdIndex, as_id_array, encode_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
-from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
-from air_recsys.evaluation.holdouts import holdout_in_time, holdout_of_last, holdout_of_users
+from air_recsys.evaluation.folds import (
+    Fold,
+    cross_validation_folds,
+    holdout_folds,
+    holdout_in_time,
+    holdout_of_last,
+    holdout_of_users,
+)
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.splits import Split
 from air_recsys.storage.validation import check_integer
@@ -28,7 +34,7 @@ class Parts(NamedTuple):
 
 
 def is_likes(data: Interactions) -> bool:
-    """Return whether all ratings are alike, so that only lists can be compared.
+    """Whether all ratings are alike, so that only lists can be compared.
 
     Examples
     --------
@@ -98,7 +104,7 @@ def _part(data: Interactions, name: str, split: Any) -> Fold:
 
 
 def given_parts(train: Interactions, test: Interactions) -> Parts:
-    """Return given training and test ratings as one fold over the ids of both.
+    """Given training and test ratings as one fold over the ids of both.
 
     Ids of one part that are integers count as text where those of the other are text.
 
@@ -131,7 +137,7 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
 
 
 def n_items_of(train: Interactions, test: Interactions | None) -> int:
-    """Return the number of items of the parts that are made of ratings, or of training and test ratings.
+    """The number of items of the parts that are made of ratings, or of training and test ratings.
 
     Examples
     --------
@@ -150,12 +156,12 @@ def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
 
 
 def _alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return ids as text where they are integers and others are not."""
+    """Ids as text where they are integers and others are not."""
     return ids.astype(str).astype(object) if others.dtype == object and ids.dtype != object else ids
 
 
 def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
-    """Return the same ratings over other ids."""
+    """The same ratings over other ids."""
     return Interactions(
         users.lookup(_alike(data.user_ids, users.ids))[data.user_index],
         items.lookup(_alike(data.item_ids, items.ids))[data.item_index],

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from functools import partial
-from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from air_recsys.data.ids import close_names
-from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import mean_of_unknown
 from air_recsys.evaluation.lists import Popularity
+from air_recsys.evaluation.system import (
+    System,
+    check_installed,
+    make_implicit,
+    make_surprise,
+    system_of,
+    train,
+    train_plainly,
+)
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, GraphRanker
-from air_recsys.models.solvers import as_solver, parameter_names
+from air_recsys.models.solvers import Adam, as_solver, parameter_names
 
 AIR_SETTINGS: dict[str, dict[str, Any]] = {
     "AIR": {},
@@ -32,7 +33,6 @@ FOR_RATINGS = (
 """The systems that are compared on ratings where none is named: of each library what is quick."""
 FOR_LIKES = ("GraphRanker", "Popularity", "implicit ALS", "implicit BPR", "Cornac BPR", "LightFM WARP")
 """The systems that are compared on likes where none is named."""
-_DISTRIBUTIONS = {"surprise": "scikit-surprise", "lightfm": "lightfm-next"}  # where not the name of the package
 _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
     "BaselineOnly": ("BaselineOnly", {"verbose": False}),
     "KNNBaseline": ("KNNBaseline", {"verbose": False}),
@@ -41,20 +41,21 @@ _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class System(NamedTuple):
-    """A model by the function that trains it and returns it."""
-
-    train: Callable[[Interactions], Any]
-    settings: str
-    needs: str | None = None  # the package that it requires
-    extra: str = ""  # the extra that installs it
-    changed: tuple[str, ...] = ()  # the changes that it reads
+PEERS = {"svd": "Surprise SVD", "svdpp": "Surprise SVD++", "knnbaseline": "Surprise KNNBaseline"}
+"""The systems beside AIR that the command line knows by a word."""
+LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
+"""Those beside `GraphRanker`."""
+_MYFM: dict[str, dict[str, bool]] = {
+    "Bayesian MF": {},
+    "Bayesian SVD++ flipped": {"implicit": True},
+    "ordered SVD++ flipped": {"implicit": True, "ordered": True},
+}
 
 
 def rating_systems(
     changes: Mapping[str, Any] | None = None, seed: int = 0, *, myfm: tuple[int, int] = (10, 300)
 ) -> dict[str, System]:
-    """Return all systems that predict ratings, by name.
+    """All systems that predict ratings, by name.
 
     Parameters
     ----------
@@ -68,28 +69,22 @@ def rating_systems(
     changes = dict(changes or {})
     systems = air_systems(AIR_SETTINGS, changes, seed)
     for_dmf = {name: value for name, value in changes.items() if name in parameter_names(DMF)}
-    train = partial(_train_dmf, for_dmf, seed)
-    systems["DMF"] = System(train, "the settings of AIR adam without its graphs", changed=tuple(for_dmf))
-    systems["Biases"] = System(BiasModel().fit, "mean and biases, bias_decay=5")
+    given = {"solver": "adam", "random_state": seed, "device": "cpu"} | for_dmf
+    told = "the settings of AIR adam without its graphs"
+    systems["DMF"] = System(partial(train_plainly, _dmf, given), told, changed=tuple(for_dmf))
+    systems["Biases"] = System(partial(train_plainly, BiasModel, {}), "mean and biases, bias_decay=5")
     for name, (algorithm, options) in _SURPRISE.items():
         options = options | ({"random_state": seed} if "SVD" in algorithm else {})
-        train = partial(_train_surprise, algorithm, options)
-        systems[f"Surprise {name}"] = System(train, "its own code and defaults", "surprise", "surprise")
-    for name, implicit, ordered in (
-        ("Bayesian MF", False, False),
-        ("Bayesian SVD++ flipped", True, False),
-        ("ordered SVD++ flipped", True, True),
-    ):
-        train = partial(train_myfm, *myfm, 42 + seed, implicit, ordered=ordered)
-        told = f"its own code, rank {myfm[0]}, {myfm[1]} Gibbs steps"
-        systems[f"myFM {name}"] = System(train, told, "myfm", "test")
+        systems[f"Surprise {name}"] = _peer(partial(make_surprise, algorithm), "surprise", options)
+    for name, options in _MYFM.items():
+        systems[f"myFM {name}"] = myfm_system(*myfm, 42 + seed, **options)
     return systems
 
 
 def comparable_systems(
-    changes: Mapping[str, Any] | None = None, seed: int = 0, split: Any = None
+    changes: Mapping[str, Any] | None = None, seed: int = 0, split: Any = None, *, threads: int = 1
 ) -> dict[str, System]:
-    """Return all systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
+    """All systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
 
     Parameters
     ----------
@@ -98,80 +93,95 @@ def comparable_systems(
     seed : int
     split : optional
         That of the comparison: for "time" and "last" `GraphRanker` chooses its settings on parts of that kind.
+    threads : int
+        Of the models of implicit; 0 are all.
     """
     hidden = split if split in ("time", "last") else "random"
-    implicit = {f"implicit {name.upper()}": name for name in ("als", "bpr")}
-    own = "its own code and defaults"
-    systems = {
+    ranker = {"random_state": seed, "device": "cpu", "validation": hidden}
+    implicit: dict[str, Any] = {"random_state": seed, "num_threads": threads}
+    cornac: dict[str, Any] = {"seed": seed, "num_threads": 1}
+    plain = partial(train_plainly, timed=hidden != "random")
+    return {
         **rating_systems(changes, seed),
-        "GlobalMean": System(GlobalMean().fit, "the mean of the training ratings"),
-        "Cornac MF": System(partial(_train_cornac, "MF", seed), own, "cornac", "cornac"),
-        "GraphRanker": System(partial(_train_ranker, seed, hidden), f"AIR.for_likes(validation={hidden!r})"),
-        "Popularity": System(Popularity().fit, "the number of interactions"),
-        **{
-            name: System(partial(_train_implicit, algorithm, seed), own, "implicit", "implicit")
-            for name, algorithm in implicit.items()
-        },
-        "Cornac BPR": System(partial(_train_cornac, "BPR", seed), own, "cornac", "cornac"),
-        "LightFM WARP": System(partial(_train_lightfm, "warp", seed), "its own code, 30 epochs", "lightfm", "lightfm"),
+        "GlobalMean": System(partial(train_plainly, GlobalMean, {}), "the mean of the training ratings"),
+        "Cornac MF": _peer(partial(_cornac, "CornacModel", "MF"), "cornac", cornac),
+        "GraphRanker": System(partial(plain, AIR.for_likes, ranker), f"AIR.for_likes(validation={hidden!r})"),
+        "Popularity": System(Popularity().fit, "the number of interactions", new_users=True),
+        "implicit ALS": _peer(partial(make_implicit, "als"), "implicit", implicit)._replace(new_users=True),
+        "implicit BPR": _peer(partial(make_implicit, "bpr"), "implicit", implicit),
+        "Cornac BPR": _peer(partial(_cornac, "CornacLists", "BPR"), "cornac", cornac),  # its scores are no ratings
+        "LightFM WARP": _peer(_lightfm, "lightfm", {"random_state": seed}, "its own code, 30 epochs"),
     }
-    plain = {name: systems[name] for name in ("Biases", "GlobalMean", "DMF")}
-    told = {name: each._replace(train=partial(_train_on_ratings_alone, each.train)) for name, each in plain.items()}
-    return systems | told
 
 
-def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
-    """Return the systems of some names, in that order; upper and lower case are alike, and "all" names each.
+def beside_air(air: AIR, peers: Iterable[str], seed: int) -> dict[str, System]:
+    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise.
+
+    Parameters
+    ----------
+    air : AIR
+    peers : iterable of str
+        Keys of `PEERS`.
+    seed : int
+        Of the models of Surprise.
 
     Raises
     ------
-    ParameterError
-        For a name that no system has, with the nearest one.
-
-    Examples
-    --------
-    >>> list(named(comparable_systems(), ["biases", "AIR"]))
-    ['Biases', 'AIR']
-    >>> named(comparable_systems(), ["bias"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: no system is called 'bias': did you mean Biases? The systems are AIR, ...
+    ParameterError, MissingExtraError
+        For another peer, and where Surprise is not installed.
     """
-    folded = {name.lower(): name for name in systems}
-    chosen: dict[str, System] = {}
-    for name in names:
-        if name.lower() == "all":
-            chosen |= {each: system for each, system in systems.items() if each not in chosen}
-        elif name.lower() in folded:
-            chosen[folded[name.lower()]] = systems[folded[name.lower()]]
-        else:
-            close = close_names(name.lower(), folded, n=1)
-            meant = f"did you mean {folded[close[0]]}? The" if close else "the"
-            raise ParameterError(f"no system is called {name!r}: {meant} systems are {', '.join(systems)}")
-    return chosen
+    every = comparable_systems(seed=seed)
+    systems = {"AIR": system_of(air)}
+    if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):
+        systems["DMF"] = system_of(DMF.like(air))
+    systems |= {"BiasModel": every["Biases"], "GlobalMean": every["GlobalMean"]}
+    systems |= {name.replace("++", "pp"): every[name] for name in _names_of(peers, PEERS).values()}
+    check_installed(systems)
+    return systems
 
 
-def installed(systems: Mapping[str, System]) -> tuple[dict[str, System], list[str]]:
-    """Return the systems whose package is installed, and a line a package that is not, with how to install it.
+def beside_ranker(
+    peers: Iterable[str], seed: int, changes: Mapping[str, Any] | None = None, *, new_users: bool = False
+) -> dict[str, System]:
+    """`GraphRanker`, what is popular, and models of implicit with its defaults.
 
-    Examples
-    --------
-    >>> some = {"Biases": System(BiasModel().fit, ""), "Ghost": System(BiasModel().fit, "", "no_such_package")}
-    >>> found, absent = installed(some)
-    >>> list(found), absent
-    (['Biases'], ['not installed: Ghost (pip install no_such_package)'])
+    Parameters
+    ----------
+    peers : iterable of str
+        Keys of `LIST_PEERS`.
+    seed : int
+        Of all of them.
+    changes : mapping, optional
+        Parameters of `GraphRanker`.
+    new_users : bool
+        Whether lists of users are asked for whom the systems were not trained on.
+
+    Raises
+    ------
+    ParameterError, MissingExtraError
+        For another peer, for one that makes no lists for new users where they are asked for, and where implicit is
+        not installed.
     """
-    found = {name: system for name, system in systems.items() if system.needs is None or find_spec(system.needs)}
-    absent: dict[str, list[str]] = {}
-    for name, system in systems.items():
-        if name not in found:
-            assert system.needs is not None
-            absent.setdefault(_DISTRIBUTIONS.get(system.needs, system.needs), []).append(name)
-    lines = [f"not installed: {', '.join(names)} (pip install {package})" for package, names in absent.items()]
-    return found, lines
+    every = comparable_systems(seed=seed, threads=0)
+    systems = {"GraphRanker": ranker_system({"random_state": seed} | dict(changes or {}))}
+    systems["most popular"] = every["Popularity"]
+    for peer, name in _names_of(peers, LIST_PEERS).items():
+        if new_users and not every[name].new_users:
+            raise ParameterError(f"{name} makes lists only for users of its training: leave out {peer}")
+        systems[name] = every[name]
+    check_installed(systems)
+    return systems
+
+
+def _names_of(peers: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
+    for peer in (peers := list(peers)):
+        if peer not in known:
+            raise ParameterError(f"peers must be of {list(known)}, found {peer!r}")
+    return {peer: known[peer] for peer in peers}
 
 
 def air_systems(settings: Mapping[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:
-    """Return `AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
+    """`AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
     systems = {}
     for name, parameters in settings.items():
         solver = as_solver((parameters | changes).get("solver", "variational"))
@@ -179,127 +189,50 @@ def air_systems(settings: Mapping[str, dict[str, Any]], changes: dict[str, Any],
         read = {key: value for key, value in changes.items() if key in names}
         given = parameters | read
         text = f"AIR.for_ratings({', '.join(f'{key}={value!r}' for key, value in given.items())})"
-        systems[name] = System(partial(_train_air, given, seed), text, changed=tuple(read))
+        made = {"random_state": seed, "device": "cpu"} | given
+        systems[name] = System(partial(train, AIR.for_ratings, made), text, changed=tuple(read))
     return systems
 
 
-def check_changes(systems: Mapping[str, System], changes: Iterable[str]) -> None:
-    """Raise `ParameterError` for a change that none of the systems has taken.
-
-    Examples
-    --------
-    >>> check_changes(air_systems({"AIR": {}}, {"n_epochs": 5}, seed=0), ["n_epochs"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: none of the systems AIR reads n_epochs
-    """
-    for name in changes:
-        if not any(name in system.changed for system in systems.values()):
-            raise ParameterError(f"none of the systems {', '.join(systems)} reads {name}")
+def ranker_system(parameters: Mapping[str, Any]) -> System:
+    """`GraphRanker` with some parameters."""
+    told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+    return System(partial(train, GraphRanker, dict(parameters)), f"GraphRanker({told})", new_users=True)
 
 
-def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples.
-
-    A model that knows of time is asked for the times of the pairs.
-    """
-    of_time = times_of(model, asked) | mean_of_unknown(model)
-    if not getattr(model, "knows_deviations_", False):
-        return np.asarray(model.predict(*asked[:2], **of_time)), None
-    mean, deviation = model.predict(*asked[:2], return_std=True, **of_time)
-    return np.asarray(mean), np.asarray(deviation)
+def myfm_system(rank: int, n_steps: int, seed: int, told: str = "", **options: bool) -> System:
+    """A model of myFM with so many factors and Gibbs steps."""
+    given: dict[str, Any] = {"rank": rank, "n_steps": n_steps, "random_state": seed, **options}
+    return _peer(_myfm, "myfm", given, f"its own code, rank {rank}, {n_steps} Gibbs steps{told}", "test")
 
 
-def times_of(model: Any, asked: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the times of the pairs, which come after the ids, for a model that knows of time."""
-    knows_time = getattr(model, "drift_", None) is not None or getattr(model, "dates", False)
-    return {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
+def _peer(
+    make: Callable[..., Any],
+    package: str,
+    options: Mapping[str, Any],
+    told: str = "its own code and defaults",
+    extra: str | None = None,
+) -> System:
+    return System(partial(train, make, dict(options)), told, package, package if extra is None else extra)
 
 
-def train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Interactions, **options: bool) -> Any:
-    """Return a trained model of myFM."""
-    from air_recsys.adapters.myfm_peer import MyFMModel
-
-    return MyFMModel(rank, n_steps, seed, implicit, **options).fit(shown)
+def _dmf(**settings: Any) -> DMF:
+    return DMF.like(AIR.for_ratings(**settings))
 
 
-def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
-    """Return ratings without weights, features and, unless `timed`, times, for models that read none of these.
+def _cornac(kind: str, algorithm: str, **options: Any) -> Any:
+    from air_recsys.adapters import cornac_peer
 
-    Examples
-    --------
-    >>> ratings_alone(Interactions.from_dense([[5, 3]]).with_features(item=np.eye(2))).item_features is None
-    True
-    """
-    pairs = data.user_index, data.item_index
-    times = data.timestamps if timed else None
-    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)
+    return getattr(cornac_peer, kind)(algorithm, **options)
 
 
-def of_host(model: Any) -> System | None:
-    """Return the system of a model of Surprise or implicit as these make it; None for other objects.
-
-    Each training takes a copy. Only what is imported is looked at: an object of a library has imported it.
-    """
-    for module, base, train in (
-        ("surprise", "AlgoBase", _train_given_surprise),
-        ("implicit.recommender_base", "RecommenderBase", _train_given_implicit),
-    ):
-        if module in sys.modules and isinstance(model, getattr(sys.modules[module], base)):
-            kind = type(model)
-            return System(partial(train, model), f"{kind.__module__}.{kind.__qualname__}, as given")
-    return None
-
-
-def _train_given_surprise(algorithm: Any, shown: Interactions) -> Any:
-    from air_recsys.adapters.surprise_peer import SurpriseModel
-
-    return SurpriseModel(deepcopy(algorithm)).fit(shown)
-
-
-def _train_given_implicit(model: Any, shown: Interactions) -> Any:
-    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
-
-    return ImplicitLists(deepcopy(model)).fit(shown)
-
-
-def _train_on_ratings_alone(train: Callable[[Interactions], Any], shown: Interactions) -> Any:
-    return train(ratings_alone(shown))
-
-
-def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:
-    return AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters).fit(shown)
-
-
-def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DMF:
-    given = {"solver": "adam", "random_state": seed, "device": "cpu"} | parameters
-    return DMF.like(AIR.for_ratings(**given)).fit(shown)
-
-
-def _train_ranker(seed: int, hidden: str, shown: Interactions) -> GraphRanker:
-    likes = ratings_alone(shown, timed=hidden != "random")
-    return AIR.for_likes(random_state=seed, device="cpu", validation=hidden).fit(likes)
-
-
-def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions) -> Any:
-    from air_recsys.adapters.surprise_peer import SurpriseModel
-
-    return SurpriseModel(algorithm, **options).fit(shown)
-
-
-def _train_implicit(algorithm: str, seed: int, shown: Interactions) -> Any:
-    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
-
-    return ImplicitLists(algorithm, random_state=seed, num_threads=1).fit(shown)
-
-
-def _train_cornac(algorithm: str, seed: int, shown: Interactions) -> Any:
-    from air_recsys.adapters.cornac_peer import CornacLists, CornacModel
-
-    kind = CornacModel if algorithm == "MF" else CornacLists  # BPR's scores are no ratings
-    return kind(algorithm, seed=seed, num_threads=1).fit(shown)
-
-
-def _train_lightfm(loss: str, seed: int, shown: Interactions) -> Any:
+def _lightfm(**options: Any) -> Any:
     from air_recsys.adapters.lightfm_peer import LightFMLists
 
-    return LightFMLists(loss, random_state=seed).fit(shown)
+    return LightFMLists("warp", **options)
+
+
+def _myfm(**options: Any) -> Any:
+    from air_recsys.adapters.myfm_peer import MyFMModel
+
+    return MyFMModel(**options)

@@ -11,7 +11,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.models.base import Recommender
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.posterior_rows import PosteriorRows, PosteriorSolver, draws_of_new_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, item_gains
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, item_gains
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.ratings import BINARY, is_binary

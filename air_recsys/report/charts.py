@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.evaluation.formation import formation
+from air_recsys.evaluation.graph_quality import formation
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report.content import communities, matched, strongest
 from air_recsys.report.document import Markup, element, picture, table

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.exposure import counts_and_means, exposure, rated_rows
+from air_recsys.evaluation.graph_quality import counts_and_means, exposure, rated_rows
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.pruning import common_counts, ranked
 from air_recsys.models import Recommender

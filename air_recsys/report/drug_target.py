@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.dti import DrugTargetAIR, enrichment_curve
-from air_recsys.evaluation.advantage import advantage_of, with_interval
-from air_recsys.evaluation.reliability import probability_reliability
-from air_recsys.evaluation.resampling import UserResamples
+from air_recsys.evaluation.rating_errors import probability_reliability
+from air_recsys.evaluation.resampling import UserResamples, advantage_of, with_interval
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models.drug_target.answers import cross_calibrated

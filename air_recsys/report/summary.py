@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.evaluation.advantage import Advantage
-from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import Evaluation
-from air_recsys.evaluation.reliability import interval_reliability
+from air_recsys.evaluation.rating_errors import errors_by, interval_reliability
+from air_recsys.evaluation.resampling import Advantage
 from air_recsys.models import Recommender
 from air_recsys.report.charts import panel
 from air_recsys.report.document import Markup, element, gallery, number_text, picture, section, table

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData
+from air_recsys.evaluation.experiment import Task, Trial, process_place, trials
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.evaluation.systems import ask_ratings
+from air_recsys.evaluation.system import System
 from air_recsys.metrics import concordance_index, modified_r_squared, mse
 from air_recsys.models import AIR
 from air_recsys.storage.validation import check_choice
-from benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
-from benchmarks.accuracy.published import published_figures
-from benchmarks.accuracy.sealed import rated_pairs, run_sealed
+from benchmarks.accuracy.experiments import experiment, published_rows
+from benchmarks.accuracy.peers.regressions import BoostedPairs, KronRLS
+from benchmarks.accuracy.ratings import chosen_systems
 
-SETTINGS = {
-    "pairs": "the test fold of DeepDTA, random pairs",
-    "drugs": "a fifth of the drugs hidden whole",
-    "targets": "a fifth of the targets hidden whole",
-    "both": "pairs of a hidden fifth of the drugs and a hidden fifth of the targets",
-}
-SEEDS = 5  # repetitions of the settings that hide drugs or targets
+_TEXTS = experiment("affinities")
+SETTINGS: dict[str, str] = _TEXTS["hidden"]
+SEEDS: int = _TEXTS["seeds"]
 _HIDDEN = 5
 
 
@@ -42,7 +39,7 @@ class Similarities(NamedTuple):
 
 
 def affinity_folds(data: DrugTargetData, setting: str, *, validation: bool = False) -> list[Fold]:
-    """Return the folds of a setting; with `validation` those of the training part of the fixed split alone."""
+    """The folds of a setting; with `validation` those of the training part of the fixed split alone."""
     check_choice("setting", setting, list(SETTINGS))
     whole, shown = data.interactions, np.concatenate(data.train_folds)
     if setting == "pairs":
@@ -65,15 +62,16 @@ def _hidden(data: Interactions, setting: str, seed: int) -> Fold:
     return Fold(f"seed {seed}", data.select(~hidden), data.select(hidden))
 
 
-def affinity_systems(alike: Similarities, seed: int = 0) -> dict[str, Callable[[Interactions], Any]]:
-    """Return the systems by name: functions that train on affinities and return a model."""
-    return {
+def affinity_systems(alike: Similarities, seed: int = 0) -> dict[str, System]:
+    """The systems by name."""
+    trains = {
         "AIR": partial(_train_air, {}, alike, seed),
         "AIR langevin": partial(_train_air, {"solver": "langevin"}, alike, seed),
         "AIR without similarities": partial(_train_air, {}, None, seed),
         "gradient boosting": BoostedPairs(alike.drugs, alike.targets, seed).fit,
         "KronRLS": KronRLS(alike.drugs, alike.targets).fit,
     }
+    return {name: System(train, "") for name, train in trains.items()}
 
 
 def _train_air(parameters: dict[str, Any], alike: Similarities | None, seed: int, shown: Interactions) -> AIR:
@@ -102,40 +100,30 @@ def bench_affinities(
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
     assert targets is not None
-    alike = Similarities(drugs, targets)
-    systems, folds = affinity_systems(alike, seed), affinity_folds(data, setting, validation=validation)
-    for name in names:
-        check_choice("--system", name, list(systems))
-    chosen = {name: train for name, train in systems.items() if not names or name in names}
+    systems = chosen_systems(affinity_systems(Similarities(drugs, targets), seed), list(names))
+    tasks = [Task.of_ratings(fold).sealed() for fold in affinity_folds(data, setting, validation=validation)]
+    found = trials(systems, tasks, place=process_place(threads), each_apart=True, title=f"affinities {setting}")
     rows: list[dict[str, Any]] = []
-    with tqdm(total=len(chosen) * len(folds), unit="fit", desc=f"bench affinities {setting}") as bar:
-        for name, train in chosen.items():
-            found = []
-            for fold in folds:
-                found.append(_figures(train, fold, threads))
-                bar.update()
-            rows.append({"system": name} | _means(found))
+    for name, of_system in groupby(found, lambda trial: trial.system):
+        figures = [affinity_figures(trial) for trial in of_system]
+        rows.append({"system": name} | {each: fmean(one[each] for one in figures) for each in figures[0]})
     if not validation:
-        rows += [{"system": name} | figures for name, figures in published_figures("affinities", f"davis-{setting}")]
-    tested = sum(fold.test.n_ratings for fold in folds)
+        rows += published_rows("affinities", f"davis-{setting}")
+    tested = sum(task.fold.test.n_ratings for task in tasks)
     part = ", within the training part" if validation else ""
     protocol = (
-        f"Davis, pKd of 68 drugs and 442 targets; {SETTINGS[setting]}{part}; {len(folds)} fold(s), {tested} pairs "
+        f"Davis, pKd of 68 drugs and 442 targets; {SETTINGS[setting]}{part}; {len(tasks)} fold(s), {tested} pairs "
         f"tested; similarities of structures and sequences; seed {seed}, CPU, {threads} thread(s), a process a "
         "training; strengths and settings chosen on parts of the training data"
     )
     return ResultTable(f"Affinities of Davis, {setting} hidden", protocol, rows, [])
 
 
-def _figures(train: Callable[[Interactions], Any], fold: Fold, threads: int) -> Mapping[str, float]:
-    sealed = run_sealed(train, ask_ratings, fold.train, rated_pairs(fold.test), threads=threads)
-    truth, (predicted, deviation) = fold.test.ratings, sealed.answer
+def affinity_figures(trial: Trial) -> dict[str, float]:
+    """The errors of a system on a fold, and the times of its training."""
+    truth, predicted, deviation = trial.task.fold.test.ratings, trial.answer.predicted, trial.answer.deviation
     figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
     figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
     if deviation is not None:
         figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
-    return figures | {"seconds": sealed.seconds, "cpu_seconds": sealed.cpu_seconds}
-
-
-def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: fmean(each[name] for each in figures) for name in figures[0]}
+    return figures | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}

@@ -6,26 +6,83 @@ folds: starting one a fold would take longer than the training.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split
 from air_recsys.datasets import DrugTargetData
-from air_recsys.dti import interaction_folds
-from air_recsys.evaluation.drug_target.evaluation import pair_measures
+from air_recsys.dti import DrugTargetAIR, interaction_folds
+from air_recsys.evaluation.drug_targets import pair_measures, pair_system, pair_task
+from air_recsys.evaluation.experiment import Task, Trial, process_place, task_by_task, trials
 from air_recsys.evaluation.results import ResultTable, mean_of
-from air_recsys.evaluation.results.apart import process_apart
+from air_recsys.evaluation.system import System
+from air_recsys.exceptions import DataError
 from air_recsys.metrics import calibration_error
-from benchmarks.accuracy.dti_systems import Scored, Shown, System, air_probabilities, score_fold
-from benchmarks.accuracy.published import published_figures
-from benchmarks.accuracy.sealed import Pairs, check_sealed
+from benchmarks.accuracy.experiments import experiment, published_rows
+from benchmarks.accuracy.peers.dnilmf import dnilmf_scores
+from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
+from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
+from benchmarks.accuracy.peers.wknnir import wknnir_scores
 
-SEEDS = (7771, 8367, 22, 1812, 4659)
+_TEXTS = experiment("dti")
+SEEDS: tuple[int, ...] = tuple(_TEXTS["seeds"])
+NRLMF_SETTINGS: dict[str, Any] = _TEXTS["nrlmf"]
+DNILMF_SETTINGS: dict[str, Any] = _TEXTS["dnilmf"]
+
+
+class Scores:
+    """A peer that scores all pairs of a matrix at once, NaN where a pair is hidden, with or without similarities."""
+
+    def __init__(self, score: Callable[..., np.ndarray], *similarities: np.ndarray) -> None:
+        self.score, self.similarities = score, similarities
+
+    def fit(self, shown: Interactions) -> Self:
+        """Score all pairs."""
+        self._sides = shown.users, shown.items
+        self._scores = self.score(shown.to_dense(), *self.similarities)
+        return self
+
+    def predict(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+        """The scores of pairs of ids."""
+        drugs, targets = self._sides
+        return self._scores[drugs.lookup(drug_ids), targets.lookup(target_ids)]
+
+
+def dti_systems(
+    data: DrugTargetData, similarities: bool, settings: Mapping[str, Any] | None = None, *, whole: bool = False
+) -> dict[str, System]:
+    """The systems without similarities, or those with them.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether drugs or targets are hidden whole, which some systems are for.
+    settings : mapping, optional
+        Parameters of `DrugTargetAIR` that differ from its defaults.
+    """
+    changes = dict(settings or {})
+    beside = (data.drug_similarity, data.target_similarity) if similarities else ()
+    told = f"DrugTargetAIR with {changes or 'its defaults'}"
+    air = {"AIR": pair_system(DrugTargetAIR(**changes), *beside)._replace(settings=told)}
+    if not similarities:
+        return air | {
+            "GIP": System(Scores(gip_scores).fit, "RLS-Kron, bandwidth and noise 1, as in its paper"),
+            "EASE": System(Scores(ease_scores).fit, "decay 10, targets from targets"),
+        }
+    if any(each is None for each in beside):
+        raise DataError("expected similarities of drugs and of targets, found only one of them or none")
+    tables = [each.to_numpy() for each in beside if each is not None]
+    nrlmf, dnilmf = partial(nrlmf_scores, **NRLMF_SETTINGS), partial(dnilmf_scores, **DNILMF_SETTINGS)
+    peers = {
+        "NRLMF": (nrlmf, f"PyDTI's defaults: {_words(NRLMF_SETTINGS)}"),
+        "DNILMF": (dnilmf, f"its program's defaults: {_words(DNILMF_SETTINGS)}"),
+        "RLS-WNN": (wnn_gip_scores, "RLS-Kron with nearest profiles, PyDTI's defaults"),
+    } | ({"WkNNIR": (wknnir_scores, "neighbours and decay by inner cross-validation")} if whole else {})
+    return air | {name: System(Scores(score, *tables).fit, told) for name, (score, told) in peers.items()}
 
 
 def bench_dti(
@@ -66,27 +123,19 @@ def bench_dti(
         A row a system: means over the folds of AUPR, average precision, AUROC, enrichment of the top 1 %, and
         seconds of a training; the standard error of the AUPR. Then a row a published figure.
     """
-    splits: list[Split] = []
-    for seed in seeds:
-        folds = list(interaction_folds(data.interactions, setting, n_splits, seed))
-        splits += _validation_parts(data, folds) if validation else folds
-    single: list[dict[str, Any]] = []
-    with process_apart(threads) as call:
-        for split in tqdm(splits, unit="fold", desc=f"bench dti {name} {setting}"):
-            shown, hidden, asked = _sealed(data, split, similarities)
-            answers: dict[str, Scored] = call(score_fold, dict(systems), shown, asked)
-            single += [{"system": name} | fold_metrics(hidden.ratings, each) for name, each in answers.items()]
+    tasks = _tasks(data, setting, seeds, n_splits, validation=validation)
+    found = trials(systems, tasks, place=process_place(threads), title=f"dti {name} {setting}")
+    single = [{"system": trial.system} | fold_metrics(trial) for trial in task_by_task(found, tasks)]
     rows = mean_of(single, ("system",))
     for row in rows:
         of_folds = np.array([each["aupr"] for each in single if each["system"] == row["system"]])
         row["aupr_se"] = float(of_folds.std(ddof=1) / np.sqrt(of_folds.size)) if of_folds.size > 1 else float("nan")
-    published = published_figures("dti", f"{name}-{setting}") if similarities and not validation else []
-    rows += [{"system": system} | figure for system, figure in published]
-    shares = "with similarities" if similarities else "without similarities"
+    if similarities and not validation:
+        rows += published_rows("dti", f"{name}-{setting}")
     return ResultTable(
-        f"Drug-target interactions of {name.upper()}, {setting.upper()}, {shares}",
+        f"Drug-target interactions of {name.upper()}, {setting.upper()}, {_shares(similarities)}",
         ("validation parts of the training data only; " if validation else "")
-        + _protocol(data, setting, seeds, len(splits)),
+        + _protocol(data, setting, seeds, len(tasks)),
         rows,
         [f"{system}: {each.settings}" for system, each in systems.items()],
     )
@@ -114,14 +163,11 @@ def bench_dti_probabilities(
         pairs with a probability above 0.1, their number, and the mean of the probabilities of hidden interactions and
         of hidden zeros.
     """
-    splits = [split for seed in seeds for split in interaction_folds(data.interactions, setting, n_splits, seed)]
-    truths, found = [], []
-    with process_apart(threads) as call:
-        for split in tqdm(splits, unit="fold", desc=f"bench dti {name} {setting}"):
-            shown, hidden, asked = _sealed(data, split, similarities)
-            found.append(call(partial(air_probabilities, **(settings or {})), shown, asked))
-            truths.append(hidden.ratings)
-    truth, probability = np.concatenate(truths), np.concatenate(found)
+    air = dti_systems(data, similarities, settings)["AIR"]
+    tasks = _tasks(data, setting, seeds, n_splits, probabilities=True)
+    found = list(trials({"AIR": air}, tasks, place=process_place(threads), title=f"dti {name} {setting}"))
+    truth = np.concatenate([task.fold.test.ratings for task in tasks])
+    probability = np.concatenate([trial.answer[1] for trial in found])
     likely = probability > 0.1
     row = {
         "system": "AIR",
@@ -131,52 +177,57 @@ def bench_dti_probabilities(
         "of_interactions": float(probability[truth == 1].mean()),
         "of_zeros": float(probability[truth == 0].mean()),
     }
-    shares = "with similarities" if similarities else "without similarities"
     return ResultTable(
-        f"Probabilities of hidden interactions of {name.upper()}, {setting.upper()}, {shares}",
-        _protocol(data, setting, seeds, len(splits)),
+        f"Probabilities of hidden interactions of {name.upper()}, {setting.upper()}, {_shares(similarities)}",
+        _protocol(data, setting, seeds, len(tasks)),
         [row],
-        [f"AIR: DrugTargetAIR with {dict(settings or {}) or 'its defaults'}"],
+        [f"AIR: {air.settings}"],
     )
 
 
-def _sealed(data: DrugTargetData, split: Split, similarities: bool) -> tuple[Shown, Interactions, Pairs]:
-    """Return what is shown of a fold, its hidden pairs, and their positions, none of which is shown."""
-    beside = (data.drug_similarity, data.target_similarity) if similarities else (None, None)
-    shown, hidden = Shown(data.interactions.select(split.train), *beside), data.interactions.select(split.test)
-    asked = hidden.user_index, hidden.item_index
-    check_sealed(shown_pairs(shown), asked)
-    return shown, hidden, asked
+def _tasks(
+    data: DrugTargetData,
+    setting: str,
+    seeds: Sequence[int],
+    n_splits: int,
+    *,
+    validation: bool = False,
+    probabilities: bool = False,
+) -> list[Task]:
+    splits: list[Split] = []
+    for seed in seeds:
+        folds = list(interaction_folds(data.interactions, setting, n_splits, seed))
+        splits += validation_parts(data, folds) if validation else folds
+    parts = [[data.interactions.select(part) for part in split] for split in splits]
+    return [pair_task(shown, hidden, probabilities=probabilities).sealed() for shown, hidden in parts]
 
 
-def _validation_parts(data: DrugTargetData, folds: list[Split]) -> list[Split]:
-    """Return a split of every fold's training part, tested on what the next fold hides; the test part is unused."""
+def validation_parts(data: DrugTargetData, folds: list[Split]) -> list[Split]:
+    """A split of every fold's training part, tested on what the next fold hides; the test part is unused."""
     pairs = zip(folds, folds[1:] + folds[:1], strict=True)
     splits = [Split(fold.train & following.train, fold.train & following.test) for fold, following in pairs]
     return [split for split in splits if data.interactions.ratings[split.test].any()]
 
 
-def fold_metrics(truth: np.ndarray, scored: Scored) -> dict[str, float]:
-    """Return the metrics of a system on a fold, and the seconds of its training."""
-    measured = pair_measures(truth, scored.scores)
-    return {"aupr": measured["aupr"], **measured, "seconds": scored.seconds}
+def fold_metrics(trial: Trial) -> dict[str, float]:
+    """The metrics of a system on a fold, and the seconds of its training."""
+    measured = pair_measures(trial.task.fold.test.ratings, trial.answer[0])
+    return {"aupr": measured["aupr"], **measured, "seconds": trial.costs.seconds}
 
 
-def shown_pairs(shown: Shown) -> Pairs:
-    """Return the positions of the pairs that are shown."""
-    return shown.interactions.user_index, shown.interactions.item_index
+def _shares(similarities: bool) -> str:
+    return "with similarities" if similarities else "without similarities"
+
+
+def _words(settings: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in settings.items())
 
 
 def _protocol(data: DrugTargetData, setting: str, seeds: Sequence[int], n_folds: int) -> str:
     pairs = data.interactions
-    hidden = {
-        "cvs1": "random pairs",
-        "cvs2": "whole drugs",
-        "cvs3": "whole targets",
-        "cvs4": "drugs and targets, tested where they meet, 3 x 3 blocks",
-    }[setting]
     return (
-        f"{pairs.n_users} drugs, {pairs.n_items} targets, {int(pairs.ratings.sum())} interactions; hidden: {hidden}; "
+        f"{pairs.n_users} drugs, {pairs.n_items} targets, {int(pairs.ratings.sum())} interactions; hidden: "
+        f"{_TEXTS['hidden'][setting]}; "
         f"{n_folds} folds of {len(seeds)} repetitions, seeds {', '.join(map(str, seeds))}, permuted as in PyDTI; "
         "means over the folds; AUPR by the trapezoid rule, which rewards ties, with average precision beside it; no "
         "setting is chosen on these folds; systems are called with what is shown of a fold, in a process without the "

@@ -1,26 +1,30 @@
-"""Recall and NDCG of lists of 10, 20 and 100: every system sealed, on the same split, in one run."""
+"""Recall and NDCG of lists of 10, 20 and 100: every system sealed, on the same split, in one run; and their times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
-from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
+from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.experiment import Answer, Question, Task, ask, process_place, trials
+from air_recsys.evaluation.folds import Fold, NewUsersFold, shown_rows, users_asked
+from air_recsys.evaluation.lists import catalogue_figures, lists_of, measure_figures, paired_p_value
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.evaluation.systems import System
+from air_recsys.evaluation.results.apart import MemoryWatch, Stopwatch, run_apart
+from air_recsys.evaluation.system import System
 from air_recsys.metrics import recall_at_k, user_measures
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
-from benchmarks.accuracy.published import published_figures
+from air_recsys.models import GraphRanker
+from benchmarks.accuracy.experiments import published_rows
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
-from benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
-from benchmarks.accuracy.sealed import rated_pairs, run_sealed
+from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems
 
+LENGTHS = (20, 10, 100)
+"""Of the lists that are measured."""
 _TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
 _HIDDEN = {
     "test": "",
@@ -36,6 +40,10 @@ _PARTS = {
     "latest": "the latest fifth of each user's",
     "time": "the latest fifth",
 }
+
+TIMED = ("GraphRanker", "implicit ALS")
+"""The systems, which choose their settings inside of their training."""
+_LENGTH = 20
 
 
 def bench_ranking(
@@ -67,33 +75,37 @@ def bench_ranking(
     """
     means = ResultTable(_title(data, fold), _protocol(data, fold, seed, threads))
     spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
-    users, tested = users_asked(fold), rated_pairs(fold.test)
-    ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
-    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
+    task = Task.of_lists(fold, min(max(LENGTHS), fold.train.n_items), ask=ask_lists).sealed()
+    users, shown = users_asked(fold), shown_rows(fold)
     first, resamples = None, UserResamples(users, seed=seed)
-    for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
-        sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
-        lists = sealed.answer.items
-        ndcg = user_ndcg(lists, relevant)
+    for name, _, (lists, chosen), costs in trials(
+        systems, [task], place=process_place(threads), each_apart=True, title=f"ranking {data}"
+    ):
+        ndcg = user_ndcg(lists, task.relevant)
         first = ndcg if first is None else first
-        means.rows.append({"system": name} | list_figures(lists, relevant, ndcg) | sealed.costs())
+        means.rows.append({"system": name} | list_figures(lists, task.relevant, ndcg) | costs.of_training())
         effects = catalogue_figures(lists[:, :_EFFECTS_LENGTH], users, fold.train, shown)
         spreads.rows.append({"system": name} | _spread_figures(ndcg, first, resamples) | effects)
-        chosen = sealed.answer.settings
-        means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
+        means.notes.append(f"{name}: {systems[name].settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if _kind(fold) == "test":
-        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", split_of(data))]
+        means.rows += published_rows("ranking", split_of(data))
     return means, spreads
 
 
+def ask_lists(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray | None, str]:
+    """The lists of some users, by positions, and the settings that the model has chosen, in words."""
+    answer: Answer = ask(model, shown, question)
+    return answer.lists, choice_of(model)
+
+
 def list_figures(lists: np.ndarray, relevant: sp.csr_array, ndcg: dict[int, np.ndarray]) -> dict[str, float]:
-    """Return recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
+    """Recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
     recall = recall_at_k(lists, relevant, min(20, lists.shape[1]))
     return {"recall@20": recall} | {f"ndcg@{k}": float(values.mean()) for k, values in ndcg.items()}
 
 
 def user_ndcg(lists: np.ndarray, relevant: sp.csr_array) -> dict[int, np.ndarray]:
-    """Return NDCG of each user with test items, (b,), by the length of the lists."""
+    """NDCG of each user with test items, (b,), by the length of the lists."""
     return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
 
 
@@ -133,3 +145,66 @@ def _spread_protocol(systems: Mapping[str, System]) -> str:
         f"p: paired t-test of the NDCG of the users against {next(iter(systems))}, not corrected for the number of "
         f"tests; effects on the catalogue of lists of {_EFFECTS_LENGTH}"
     )
+
+
+def bench_ranking_times(
+    data: str, shown: Interactions, *, systems: Sequence[str] = TIMED, seed: int = 0, threads: int = 1
+) -> ResultTable:
+    """Time every system on the training part of a set, each in a process of its own, one after the other.
+
+    Parameters
+    ----------
+    data : str
+        A key of `benchmarks.accuracy.ranking_data.RANKING_SETS`.
+    shown : Interactions
+        Its training part: nothing is tested.
+    systems : sequence of str
+        Names of systems that choose their settings.
+
+    Returns
+    -------
+    ResultTable
+        A row a system: seconds of the training with the search, of one with the settings that it chose, and of the
+        lists of all users, and the memory at the peak of the search.
+    """
+    found = ranking_systems(data, seed=seed, threads=threads)
+    protocol = (
+        f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}, its training part; {shown.n_ratings} interactions "
+        f"of {shown.n_users} users and {shown.n_items} items; searched: training with the search of the settings; "
+        f"trained: once, with those chosen; lists: the {_LENGTH} best new items of all users; seed {seed}, CPU, "
+        f"{threads} thread(s), a process a system, one after the other"
+    )
+    table = ResultTable(f"Time of lists on {RANKING_SETS[data].title}", protocol)
+    for name in tqdm(systems, unit="system", desc=f"ranking-times {data}"):
+        figures, chosen = run_apart(measure_times, found[name], shown, threads=threads)
+        table.rows.append({"system": name} | figures)
+        table.notes.append(f"{name}: {found[name].settings}; chosen: {chosen}")
+    return table
+
+
+def measure_times(system: System, shown: Interactions) -> tuple[dict[str, float], str]:
+    """The figures of a system, and the settings that it has chosen, in words."""
+    memory = MemoryWatch()
+    with Stopwatch() as searching:
+        model = system.train(shown)
+    peak, users = memory.peak_gib(), np.arange(shown.n_users)
+    again = untrained(model)
+    with Stopwatch() as training:
+        again.fit(shown)
+    with Stopwatch() as listing:
+        lists_of(again, shown, users, _LENGTH)
+    figures = {
+        "searched_seconds": searching.seconds,
+        "trained_seconds": training.seconds,
+        "lists_seconds": listing.seconds,
+        "peak_gib": peak,
+    }
+    return figures, choice_of(model)
+
+
+def untrained(model: Any) -> Any:
+    """An untrained model with the settings that a trained one has chosen, which searches nothing."""
+    if not isinstance(model, GraphRanker):
+        return model.again()
+    chosen = {"settings": model.settings_._asdict(), "n_steps": max(1, model.n_steps_), "validation": "auto"}
+    return GraphRanker(**model.get_params() | chosen)

@@ -2,22 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import groupby
 from statistics import fmean
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
+import pandas as pd
 
+from air_recsys.data.interactions import Interactions
+from air_recsys.data.sets.monti import MontiGraphs
+from air_recsys.evaluation import systems as compared
+from air_recsys.evaluation.comparison import rating_figures
+from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, ask, process_place, trials, way_of_asking
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.rating_errors import clipped, interval_figures
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.evaluation.systems import System
-from air_recsys.metrics import mae, rmse
-from benchmarks.accuracy.published import published_figures
+from air_recsys.evaluation.system import System, check_installed
+from air_recsys.evaluation.systems import AIR_SETTINGS, air_systems, myfm_system
+from air_recsys.metrics import rmse
+from air_recsys.models.given import with_similarities
+from air_recsys.models.solvers import STRENGTH_NAMES
+from air_recsys.storage.validation import check_choice
+from benchmarks.accuracy.experiments import experiment, published_rows
+from benchmarks.accuracy.peers.regressions import RidgeOnFeatures
 from benchmarks.accuracy.ratings_data import RATING_SETS
-from benchmarks.accuracy.ratings_systems import ask_values
-from benchmarks.accuracy.sealed import Sealed, bare_pairs, rated_pairs, run_sealed, timed_pairs
+
+ABLATIONS: dict[str, dict[str, Any]] = experiment("ratings")["ablation"]
+"""Parameters of `AIR.for_ratings` that remove or change one component each."""
+READ_FEATURES = (
+    *("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped", "myFM ordered SVD++ flipped"),
+    *("myFM timeSVD++ flipped", "myFM ordered timeSVD++ flipped"),
+)
+"""Systems that read features of users and items."""
+
+
+def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
+    """All systems by name: those of `air_recsys.evaluation.systems.rating_systems`.
+
+    Parameters
+    ----------
+    data : str
+        A key of `RATING_SETS`: myFM takes more factors for the largest.
+    changes, seed
+    """
+    rank, n_steps = experiment("ratings")["set"][data].get("myfm", (10, 300))
+    return compared.rating_systems(changes, seed, myfm=(rank, n_steps))
+
+
+def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd.DataFrame]) -> dict[str, System]:
+    """The systems that read features with tables of them, ridge regression, and "AIR without features"."""
+    told = {
+        name: system._replace(train=partial(_train_with_features, system.train, dict(tables)))
+        for name, system in systems.items()
+        if name in READ_FEATURES
+    }
+    ridge = partial(_train_with_features, RidgeOnFeatures().fit, dict(tables))
+    told["Ridge on features"] = System(ridge, "biases and features, scikit-learn, penalty from a hidden tenth")
+    return told | {"AIR without features": systems["AIR"]}
+
+
+def systems_with_graphs(graphs: MontiGraphs, changes: dict[str, Any], seed: int = 0) -> dict[str, System]:
+    """AIR with given graphs, and beside it AIR without graphs and their strengths."""
+    settings = {name: AIR_SETTINGS[name] for name in ("AIR", "AIR langevin")}
+    told = {
+        name: system._replace(train=partial(_train_with_graphs, system.train, graphs))
+        for name, system in air_systems(settings, changes, seed).items()
+    }
+    others = {name: value for name, value in changes.items() if name not in STRENGTH_NAMES}
+    without = air_systems(settings, others, seed)
+    return told | {f"{name} without graphs": system for name, system in without.items()}
+
+
+def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
+    """The systems that read when ratings were given, and AIR under the name "AIR without times".
+
+    myFM's are those of its example for MovieLens-100K, with the day of a rating as a further indicator.
+    """
+    timed = {name: AIR_SETTINGS[name] | {"time": "drift"} for name in ("AIR", "AIR langevin")}
+    systems = air_systems(timed, changes or {}, seed)
+    for name, ordered in (("timeSVD++ flipped", False), ("ordered timeSVD++ flipped", True)):
+        options = {"implicit": True, "dates": True, "ordered": ordered}
+        systems[f"myFM {name}"] = myfm_system(10, 300, 42 + seed, ", days", **options)
+    return systems | {"AIR without times": air_systems({"AIR": {}}, changes or {}, seed)["AIR"]}
+
+
+def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, System]:
+    """The systems of some names, all for none; raises where a name is unknown or a package is not installed."""
+    for name in names:
+        check_choice("--system", name, list(systems))
+    chosen = {name: system for name, system in systems.items() if not names or name in names}
+    check_installed(chosen)
+    return chosen
 
 
 def bench_ratings(
@@ -58,37 +134,40 @@ def bench_ratings(
         GiB, all of the training alone. Then a row a published figure.
     """
     rows, notes = [], []
-    with tqdm(total=len(systems) * len(folds), unit="fit", desc=f"bench ratings {data}") as bar:
-        for name, system in systems.items():
-            errors = []
-            for fold in folds:
-                asked = (*rated_pairs(fold.test), fold.test.timestamps) if timed else rated_pairs(fold.test)
-                bare = timed_pairs if timed else bare_pairs
-                sealed = run_sealed(system.train, ask_values, fold.train, asked, pairs_of_asked=bare, threads=threads)
-                errors.append(fold_errors(fold, sealed))
-                bar.update()
-            rows.append({"system": name} | _mean(folds, errors))
-            notes.append(f"{name}: {system.settings}{_inside(errors)}")
+    tasks = [Task.of_ratings(fold, timed=timed, ask=ask_values).sealed() for fold in folds]
+    found = trials(systems, tasks, place=process_place(threads), each_apart=True, title=f"ratings {data}")
+    for name, of_system in groupby(found, lambda trial: trial.system):
+        errors = [fold_errors(trial) for trial in of_system]
+        rows.append({"system": name} | _mean(folds, errors))
+        notes.append(f"{name}: {systems[name].settings}{_inside(errors)}")
     if not validation and origin is None:
-        rows += [{"system": name} | figure for name, figure in published_figures("ratings", data)]
+        rows += published_rows("ratings", data)
     title = f"Error on {'validation parts of ' if validation else ''}{RATING_SETS[data].title}"
     return ResultTable(title, _protocol(data, folds, validation, origin, seed, threads), rows, notes)
 
 
-def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
-    """Return the errors of a system's answers to the test pairs of a fold, and the costs of its training."""
-    truth, (predicted, deviation, shares) = fold.test.ratings, sealed.answer
-    within = clipped(predicted, fold.train)
-    errors = {"rmse": rmse(truth, within), "mae": mae(truth, within)}
-    if deviation is not None:
-        errors |= interval_figures(truth, predicted, deviation)
+def ask_values(model: Any, shown: Interactions, question: Question) -> tuple[Answer, np.ndarray | None]:
+    """The predicted ratings, and probabilities of the values of the training ratings, (n, k), where told."""
+    tells = getattr(model, "knows_deviations_", False) or getattr(model, "ordered", False)
+    probable = getattr(model, "predict_proba", None) if tells else None
+    assert question.pairs is not None
+    answer = ask(model, shown, question)
+    if probable is None:
+        return answer, None
+    return answer, probable(*question.pairs[:2], **way_of_asking(model, question.pairs))
+
+
+def fold_errors(trial: Trial) -> dict[str, float]:
+    """The errors of a system's answers to the test pairs of a fold, and the costs of its training."""
+    fold, (answer, shares) = trial.task.fold, trial.answer
+    errors, _ = rating_figures(fold, answer)
     if shares is not None:
-        errors |= value_figures(truth, shares, np.unique(fold.train.ratings))
-    return errors | sealed.costs()
+        errors |= value_figures(fold.test.ratings, shares, np.unique(fold.train.ratings))
+    return errors | trial.costs.of_training()
 
 
 def value_figures(truth: np.ndarray, shares: np.ndarray, values: np.ndarray) -> dict[str, float]:
-    """Return the mean logarithmic loss of probabilities (n, k) of values (k,), and the RMSE of their means.
+    """The mean logarithmic loss of probabilities (n, k) of values (k,), and the RMSE of their means.
 
     The loss leaves out true ratings that are none of the values.
 
@@ -126,3 +205,13 @@ def _protocol(data: str, folds: list[Fold], validation: bool, origin: str | None
         "the other; time (per fold) and memory of the training alone, the making of a library's own form of the data "
         "included"
     )
+
+
+def _train_with_features(
+    train: Callable[[Interactions], Any], tables: dict[str, pd.DataFrame], shown: Interactions
+) -> Any:
+    return train(shown.with_features(**tables))
+
+
+def _train_with_graphs(train: Callable[[Interactions], Any], graphs: MontiGraphs, shown: Interactions) -> Any:
+    return train(with_similarities(shown, *graphs))

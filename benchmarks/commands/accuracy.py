@@ -1,88 +1,56 @@
-"""Commands that measure accuracy: bench ratings, ranking and dti, and the page of their tables."""
+"""Commands that measure accuracy: ratings, ranking, affinities, dti, hosts, and the page of their tables."""
 
 from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from air_recsys.cli import options, paths
+from air_recsys.cli.evaluate import DataSet, load_dataset
 from air_recsys.exceptions import DataError, ParameterError
+from benchmarks.accuracy.experiments import experiment
 
 if TYPE_CHECKING:
     from air_recsys.evaluation.results import ResultTable
-    from air_recsys.evaluation.systems import System
+    from air_recsys.evaluation.system import System
 
-_N_SEEDS = 5  # `benchmarks.accuracy.dti.SEEDS`
+_N_SEEDS = len(experiment("dti")["seeds"])
 Threads = Annotated[int, typer.Option(min=1, help="Threads of every system.")]
 Validation = Annotated[
     bool, typer.Option("--validation", help="Test on parts of the training data; the test parts are left out.")
 ]
 
 
-class RatingData(StrEnum):
-    """Rating data with fixed splits."""
+def _one_of(option: str, names: Iterable[str], text: str) -> Any:
+    """An option whose values are of some names."""
+    known = list(names)
 
-    ML_100K = "ml-100k"
-    ML_1M = "ml-1m"
-    DOUBAN = "douban"
-    FLIXSTER = "flixster"
+    def read(value: str) -> str:
+        if value not in known:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, known))}.")
+        return value
 
-
-class ColdSide(StrEnum):
-    """Users or items."""
-
-    USER = "user"
-    ITEM = "item"
+    return typer.Option(option, parser=read, metavar=f"[{'|'.join(known)}]", help=text)
 
 
-class RankingData(StrEnum):
-    """Interactions with fixed splits."""
-
-    GOWALLA = "gowalla"
-    YELP2018 = "yelp2018"
-    GOWALLA_ORDER = "gowalla-order"
-    YELP2018_ORDER = "yelp2018-order"
-    ML_1M = "ml-1m"
-    DOUBAN = "douban"
-    LASTFM = "lastfm"
-    FLIXSTER = "flixster"
-    ML_100K = "ml-100k"
-    ML_100K_LAST = "ml-100k-last"
-    ML_100K_TIME = "ml-100k-time"
-
-
+RATING_DATA, RANKING_DATA = experiment("ratings")["set"], experiment("ranking")["set"]
+SOLVERS = ("variational", "langevin", "adam")
+HOSTS = ("surprise", "implicit", "cornac", "sklearn")
 RankingSets = Annotated[
-    list[RankingData] | None,
-    typer.Option("--set", help="May be repeated. By default all but those in order, which need the published files."),
+    list[str] | None,
+    _one_of(
+        "--set", RANKING_DATA, "May be repeated. By default all but those in order, which need the published files."
+    ),
 ]
 
 
-class Set(StrEnum):
-    """The sets of Yamanishi et al., 2008."""
-
-    NR = "nr"
-    GPCR = "gpcr"
-    IC = "ic"
-    E = "e"
-
-
-class Setting(StrEnum):
-    """What is hidden: pairs, drugs, targets, or drugs and targets."""
-
-    CVS1 = "cvs1"
-    CVS2 = "cvs2"
-    CVS3 = "cvs3"
-    CVS4 = "cvs4"
-
-
 def ratings(
-    sets: Annotated[list[RatingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    sets: Annotated[list[str] | None, _one_of("--set", RATING_DATA, "May be repeated. By default all.")] = None,
     names: Annotated[
         list[str] | None, typer.Option("--system", help="Such as AIR; may be repeated. By default all.")
     ] = None,
@@ -108,8 +76,8 @@ def ratings(
         typer.Option(help="Train on this share of all ratings and test on the rest; may be repeated."),
     ] = None,
     cold: Annotated[
-        list[ColdSide] | None,
-        typer.Option(help="Hide all ratings of a tenth of the items, or of the users; may be repeated."),
+        list[str] | None,
+        _one_of("--cold", ("user", "item"), "Hide all ratings of a tenth of the items or users; may be repeated."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -122,18 +90,26 @@ def ratings(
 ) -> None:
     """Error on test ratings of AIR beside Surprise and myFM in one run, and beside published figures."""
     from air_recsys.datasets import data_root
-    from air_recsys.evaluation.systems import air_systems, check_changes
-    from benchmarks.accuracy.ratings import bench_ratings
-    from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
-    from benchmarks.accuracy.ratings_systems import (
+    from air_recsys.evaluation.system import check_changes
+    from air_recsys.evaluation.systems import air_systems
+    from benchmarks.accuracy.ratings import (
         ABLATIONS,
+        bench_ratings,
         chosen_systems,
         rating_systems,
         systems_with_features,
         systems_with_graphs,
         systems_with_times,
     )
-    from benchmarks.accuracy.regimes import check_times, known_graphs, known_tables, regime_folds
+    from benchmarks.accuracy.ratings_data import (
+        RATING_SETS,
+        check_times,
+        chosen_folds,
+        known_graphs,
+        known_tables,
+        regime_folds,
+        validation_fold,
+    )
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings on validation parts: expected --validation with it")
@@ -143,7 +119,7 @@ def ratings(
         )
     if fold and (keep or cold):
         raise ParameterError("--keep and --cold make folds of their own: expected them without --fold")
-    changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
+    changes, chosen = options.parse_settings(settings), sets or list(RATING_DATA)
     systems: dict[str, dict[str, System]] = {}
     root = data_root(data)
     for name in chosen:
@@ -153,7 +129,7 @@ def ratings(
         every = systems_with_graphs(known_graphs(name, root), changes, seed) if graphs else every
         systems[name] = chosen_systems(every, names or [])
         check_changes(systems[name], changes)
-    sides, little = [each.value for each in cold or []], bool(keep or cold)
+    sides, little = cold or [], bool(keep or cold)
     folds = {
         name: regime_folds(name, root, keep or [], sides, validation=validation, seed=seed)
         if little
@@ -222,7 +198,7 @@ def ranking(
     from benchmarks.accuracy.ranking import bench_ranking
     from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
     from benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
-    from benchmarks.accuracy.ratings_systems import chosen_systems
+    from benchmarks.accuracy.ratings import chosen_systems
 
     if new_users and validation:
         raise DataError("--new-users has a split of its own: expected no --validation")
@@ -250,9 +226,7 @@ def ranking(
 
 
 def ranking_times(
-    sets: Annotated[
-        list[RankingData] | None, typer.Option("--set", help="May be repeated. By default gowalla.")
-    ] = None,
+    sets: Annotated[list[str] | None, _one_of("--set", RANKING_DATA, "May be repeated. By default gowalla.")] = None,
     data: options.DataFolder = None,
     seed: options.Seed = 0,
     threads: Threads = 2,
@@ -260,12 +234,12 @@ def ranking_times(
 ) -> None:
     """Time GraphRanker and implicit's ALS: with the search of the settings, with the chosen ones, and their lists."""
     from air_recsys.datasets import data_root
+    from benchmarks.accuracy.ranking import bench_ranking_times
     from benchmarks.accuracy.ranking_data import RANKING_SETS
-    from benchmarks.accuracy.ranking_times import bench_ranking_times
 
     root = data_root(data)
     reports: list[ResultTable] = []
-    for name in [each.value for each in sets or [RankingData("gowalla")]]:
+    for name in sets or ["gowalla"]:
         shown = RANKING_SETS[name].load(root).train
         reports.append(bench_ranking_times(name, shown, seed=seed, threads=threads))
         options.publish(reports, json_file, shown=reports[-1:])
@@ -279,8 +253,7 @@ def ranking_splits(
 ) -> None:
     """Whether the tested items of a user belong together, as in a split in time; beside a random part."""
     from air_recsys.datasets import data_root
-    from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS
-    from benchmarks.accuracy.ranking_splits import bench_ranking_splits
+    from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, bench_ranking_splits
 
     root = data_root(data)
     folds = {name: RANKING_SETS[name].load(root) for name in sets or BY_DEFAULT}
@@ -288,9 +261,12 @@ def ranking_splits(
 
 
 def dti(
-    sets: Annotated[list[Set] | None, typer.Option("--set", help="May be repeated. By default nr, gpcr, ic.")] = None,
+    sets: Annotated[
+        list[str] | None, _one_of("--set", ("nr", "gpcr", "ic", "e"), "May be repeated. By default nr, gpcr, ic.")
+    ] = None,
     settings: Annotated[
-        list[Setting] | None, typer.Option("--setting", help="May be repeated. By default cvs1.")
+        list[str] | None,
+        _one_of("--setting", experiment("dti")["hidden"], "What is hidden; may be repeated. By default cvs1."),
     ] = None,
     similarities: Annotated[
         bool, typer.Option("--similarities", help="Give the models similarities of structures and sequences.")
@@ -307,25 +283,24 @@ def dti(
 ) -> None:
     """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF, DNILMF and WkNNIR; published figures."""
     from air_recsys.datasets import data_root, load_yamanishi
-    from benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities
-    from benchmarks.accuracy.dti_systems import dti_systems
+    from benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities, dti_systems
 
-    chosen = [each.value for each in settings or [Setting.CVS1]]
+    chosen = settings or ["cvs1"]
     if not similarities and chosen != ["cvs1"]:
         raise DataError("whole hidden drugs and targets need --similarities: nothing else is known of them")
     options.refuse_unread("--probabilities", {"--validation": probabilities and validation})
     parameters = _dti_parameters(air)
     root = data_root(data)
     reports: list[ResultTable] = []
-    for name, setting in itertools.product(sets or [Set.NR, Set.GPCR, Set.IC], chosen):
-        loaded, shared = load_yamanishi(root, name.value), {"similarities": similarities, "threads": threads}
+    for name, setting in itertools.product(sets or ["nr", "gpcr", "ic"], chosen):
+        loaded, shared = load_yamanishi(root, name), {"similarities": similarities, "threads": threads}
         shared["seeds"] = SEEDS[:seeds]
         if probabilities:
-            report = bench_dti_probabilities(name.value, loaded, setting, settings=parameters, **shared)
+            report = bench_dti_probabilities(name, loaded, setting, settings=parameters, **shared)
         else:
-            systems = dti_systems(similarities, parameters, whole=setting != "cvs1")
-            report = bench_dti(name.value, loaded, setting, systems, validation=validation, **shared)
-        given = {"--set": [name.value], "--setting": [setting], "--air": air}
+            systems = dti_systems(loaded, similarities, parameters, whole=setting != "cvs1")
+            report = bench_dti(name, loaded, setting, systems, validation=validation, **shared)
+        given = {"--set": [name], "--setting": [setting], "--air": air}
         given["--seeds"] = None if seeds == _N_SEEDS else [str(seeds)]
         flags = {"--similarities": similarities, "--validation": validation, "--probabilities": probabilities}
         _publish_next(reports, report, benchmark_command("dti", given, flags), json_file)
@@ -358,8 +333,73 @@ def affinities(
         _publish_next(reports, report, command, json_file)
 
 
+def hosts(
+    host: Annotated[
+        list[str] | None, _one_of("--host", HOSTS, "A host; may be repeated. By default all four.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        _one_of("--set", experiment("hosts")["likes"], "Likes for implicit; may be repeated. By default all three."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits of these likes, from --first-seed on.")
+    ] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 25,
+    data: options.DataFolder = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Our adapters beside the hosts' own models: errors, rankings, and what a prediction costs, in one run."""
+    from air_recsys.datasets import data_root
+    from benchmarks.hosts import bench_host
+
+    chosen = host or list(HOSTS)
+    root = None if chosen == ["sklearn"] else data_root(data)
+    splits = None if seeds is None else range(first_seed, first_seed + seeds)
+    tables = [table for each in chosen for table in bench_host(each, root, sets=sets or (), seeds=splits)]
+    options.publish(tables, json_file)
+
+
+def fold_in(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to fold into.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Test error of new users and new items that were folded in, beside training anew."""
+    from air_recsys.models import AIR
+    from benchmarks.fold_in import bench_fold_in
+
+    chosen = options.parse_settings(settings)
+    air = AIR.of_preset("ratings", **{"random_state": 0, "device": device} | chosen)
+    ratings = load_dataset(dataset, data)
+    protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
+    options.publish_means(*bench_fold_in(ratings, air, seeds, protocol), json_file)
+
+
+def explanations(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to train on.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    solvers: Annotated[list[str] | None, _one_of("--solver", SOLVERS, "May be repeated. By default all.")] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Number of random pairs to explain.")] = 1000,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Whether explanations add up, what they leave over, and which parts carry the scores."""
+    from air_recsys.models import AIR
+    from benchmarks.explanations import bench_explanations
+
+    models = {
+        f"for_ratings(solver={solver})": AIR.for_ratings(solver=solver, random_state=seed, device="cpu")
+        for solver in solvers or SOLVERS
+    }
+    table = bench_explanations(load_dataset(dataset, data), models, pairs, seed, f"{dataset.value}, all ratings")
+    options.publish_means(table, None, json_file)
+
+
 def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
-    """Return parameters of `DrugTargetAIR` from NAME=VALUE."""
+    """Parameters of `DrugTargetAIR` from NAME=VALUE."""
     from air_recsys.dti import DrugTargetAIR
 
     names, parameters = list(DrugTargetAIR().get_params()), options.parse_values(texts)
@@ -370,7 +410,7 @@ def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
 
 
 def page(
-    results: Annotated[list[Path], typer.Argument(help="Files that --json of bench ratings, dti or ranking wrote.")],
+    results: Annotated[list[Path], typer.Argument(help="Files that --json of ratings, dti or ranking wrote.")],
     out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write, in Markdown.")],
 ) -> None:
     """Write the page of accuracy tables from result files."""
@@ -383,16 +423,16 @@ def page(
 def benchmark_command(
     name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool], seed: int = 0
 ) -> str:
-    """Return the call of `bench` that measures a report again, for the reader of its notes.
+    """The call that measures a report again, for the reader of its notes.
 
     Examples
     --------
     >>> benchmark_command("ratings", {"--set": ["ml-1m"], "--system": ["Surprise SVD"]}, {"--validation": True})
-    "`air-recsys bench ratings --set ml-1m --system 'Surprise SVD' --validation`"
+    "`python -m benchmarks ratings --set ml-1m --system 'Surprise SVD' --validation`"
     """
     words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
     words += [flag for flag, on in flags.items() if on] + ([f"--seed {seed}"] if seed else [])
-    return f"`{' '.join(['air-recsys bench', name, *words])}`"
+    return f"`{' '.join(['python -m benchmarks', name, *words])}`"
 
 
 def _publish_next(reports: list[ResultTable], report: ResultTable, call: str, json_file: Path | None) -> None:
@@ -409,6 +449,9 @@ COMMANDS = {
     "ranking-splits": ranking_splits,
     "dti": dti,
     "affinities": affinities,
+    "hosts": hosts,
+    "fold-in": fold_in,
+    "explanations": explanations,
     "accuracy-page": page,
 }
-"""The commands by name."""
+"""The commands of ``python -m benchmarks`` by their names."""

@@ -71,7 +71,7 @@ def paper(
         typer.echo(f"everything took {(time.perf_counter() - start) / 60:.1f} minutes; results in {out}")
 
 
-def pages() -> None:
+def reports() -> None:
     """Write the reports of the paper and of accuracy from the result files in this clone."""
     from benchmarks.paper.pages import REPORTS, RESULTS, accuracy_page, reproduction_page
 
@@ -104,7 +104,7 @@ def story(
     options.publish(tables, json_file)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"paper": paper, "pages": pages, "story": story}
+COMMANDS: dict[str, Callable[..., None]] = {"paper": paper, "reports": reports, "story": story}
 
 
 def _read_by(what: str) -> tuple[str, ...]:

@@ -14,17 +14,15 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import load_movielens
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import Fold, holdout_of_users
 from air_recsys.evaluation.results import mean_of
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR
 from air_recsys.models.graph_ranker.factors import FactorTraining, column_graph
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, times_columns
+from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.training import train
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
 from benchmarks.harness import Found, told

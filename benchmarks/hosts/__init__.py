@@ -7,22 +7,19 @@ from pathlib import Path
 
 from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.results import ResultTable
-from benchmarks.hosts.cornac import bench_cornac
-from benchmarks.hosts.cornac_lists import bench_cornac_lists
-from benchmarks.hosts.implicit import bench_implicit
-from benchmarks.hosts.implicit_searched import bench_searched, likes_of
+from benchmarks.hosts.lists import bench_cornac_lists, bench_implicit, bench_searched, likes_of
+from benchmarks.hosts.ratings import bench_cornac, bench_surprise
 from benchmarks.hosts.sklearn import bench_sklearn
-from benchmarks.hosts.surprise import bench_surprise
 
 
 def bench_host(
     host: str, root: Path | None, *, sets: Sequence[str] = (), seeds: Sequence[int] | None = None
 ) -> list[ResultTable]:
-    """Return the tables of one host, "surprise", "implicit", "cornac" or "sklearn".
+    """The tables of one host, "surprise", "implicit", "cornac" or "sklearn".
 
     MovieLens-100K stands for ratings and for lists in Cornac, MovieLens-1M for implicit feedback at equal settings;
     both are read from `root`. scikit-learn brings its own tables. `sets` and `seeds` are of `ImplicitAIR()` beside a
-    search of ALS: names of `LIKES_SEEDS`, all where empty, and seeds in place of those there.
+    search of ALS: names in ``hosts.toml``, all where empty, and seeds in place of those there.
     """
     if host == "sklearn":
         return [bench_sklearn()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,28 +16,31 @@ from tqdm import tqdm
 
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.metrics import rmse
+from benchmarks.accuracy.experiments import experiment
 
-_MASKS = range(20, 25)  # not looked at when the defaults of AIRImputer were chosen
-_TABLES = ("breast_cancer", "wine", "diabetes", "digits")
+_TEXTS = experiment("hosts")["sklearn"]
 
 
 def bench_sklearn(
-    *, hidden: tuple[float, ...] = (0.2, 0.5), seeds: Iterable[int] = _MASKS, tables: tuple[str, ...] = _TABLES
+    *,
+    hidden: Sequence[float] = _TEXTS["hidden"],
+    seeds: Iterable[int] = _TEXTS["seeds"],
+    tables: Sequence[str] = _TEXTS["tables"],
 ) -> ResultTable:
     """Hide entries at random and fill them, every imputer with its defaults; the error is in standard deviations.
 
     Parameters
     ----------
-    hidden : tuple of float
+    hidden : sequence of float
         Shares of hidden entries.
     seeds : iterable of int
         Masks to average over.
-    tables : tuple of str
+    tables : sequence of str
         Data sets of `sklearn.datasets`.
     """
     single = []
     cases = [(table, share, seed) for table in tables for share in hidden for seed in seeds]
-    for table, share, seed in tqdm(cases, unit="mask", desc="bench adapters: scikit-learn"):
+    for table, share, seed in tqdm(cases, unit="mask", desc="hosts: scikit-learn"):
         truth = standardised(table)
         mask = np.random.default_rng(seed).random(truth.shape) < share
         mask[0] = False  # no feature is without entries
@@ -63,7 +66,7 @@ def _imputers() -> dict[str, Callable[[int], Any]]:
 
 
 def standardised(table: str) -> np.ndarray:
-    """Return a table of scikit-learn with every feature at mean 0 and standard deviation 1."""
+    """A table of scikit-learn with every feature at mean 0 and standard deviation 1."""
     data = getattr(datasets, f"load_{table}")().data
     data = data[:, data.std(axis=0) > 0]
     return (data - data.mean(axis=0)) / data.std(axis=0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from air_recsys.report.plots.axes import light_grid, logarithmic, new_grid, positive
+from air_recsys.report.plots.axes import bare, draw_weights, light_grid, logarithmic, new_grid, positive
 from air_recsys.report.plots.graphs import ceiling
-from air_recsys.report.plots.panels import bare, colors_of, draw_weights, in_order
 from air_recsys.report.plots.theme import ink, weight_colors
 from air_recsys.storage.validation import import_extra
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Okabe and Ito's colours, which colour-blind readers tell apart, without the yellow that is faint on white.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A6D3B")
 _LETTER = 0.085  # inches, of the default font
 _LABELS = {"observed": "observed entries", "hidden": "hidden entries", "user_energy": "rows", "item_energy": "columns"}
 _STYLES = {"observed": ":", "hidden": "-", "user_energy": "-", "item_energy": "--"}
@@ -62,7 +64,8 @@ def plot_curves(panels: list[Panel], *names: str) -> Figure:
 
     Values that a logarithmic scale cannot show (zero, NaN, infinite) leave a gap.
     """
-    colors = colors_of(in_order([system for system, curves in panel.curves.items() if curves] for panel in panels))
+    systems = _in_order([system for system, curves in panel.curves.items() if curves] for panel in panels)
+    colors = dict(zip(systems, _COLORS, strict=False))
     styles = {name: _STYLES[name] if len(names) > 1 else "-" for name in names}
     figure, grid = _panel_axes(panels)
     for axes, panel in zip(grid, panels, strict=True):
@@ -87,7 +90,7 @@ def plot_depth_width(panels: list[Panel]) -> Figure:
     """
     drawn = [_by_width(panel) for panel in panels]
     widths = sorted({width for lines in drawn for width in lines})
-    colors, markers = colors_of(widths), dict(zip(widths, _MARKERS, strict=False))
+    colors, markers = (dict(zip(widths, looks, strict=False)) for looks in (_COLORS, _MARKERS))
     figure, grid = _panel_axes(panels)
     handles: dict[float, Artist] = {}
     for axes, lines in zip(grid, drawn, strict=True):
@@ -130,13 +133,19 @@ def plot_pictures(panels: list[Panel]) -> Figure:
     Hidden pixels of the observed picture are orange. Completed pictures show observed pixels as given and the others
     cut to [0, 1]; a system that is absent in a panel leaves its cell empty.
     """
-    systems = in_order(panel.arrays for panel in panels)
+    systems = _in_order(panel.arrays for panel in panels)
     figure, grid = new_grid(len(panels), 2 + len(systems), (1.45, 1.95))
     for axes, title in zip(grid[0], ("truth", "observed", *systems), strict=True):
         axes.set_title(textwrap.fill(title, 15), fontsize="medium")
     for axes, panel in zip(grid, panels, strict=True):
         _draw_pictures(axes, panel, systems)
     return figure
+
+
+def _in_order(lists: Iterable[Iterable[str]]) -> list[str]:
+    """All distinct names of some lists: those of the longest list first, the others behind."""
+    longest_first = sorted((list(dict.fromkeys(names)) for names in lists), key=len, reverse=True)
+    return list(dict.fromkeys(name for names in longest_first for name in names))
 
 
 def _panel_axes(panels: list[Panel]) -> tuple[Figure, list[Axes]]:

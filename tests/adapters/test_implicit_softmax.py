@@ -17,7 +17,7 @@ from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.exceptions import ParameterError as OurParameterError
 from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.models.like_factors.softmax import temperature_for
-from benchmarks.hosts.implicit import likes
+from benchmarks.hosts.lists import likes
 
 N_USERS, N_ITEMS = 90, 40
 

@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
+from air_recsys.evaluation.experiment import here, rated_pairs
 from air_recsys.exceptions import ParameterError
 from benchmarks.accuracy import affinities
 from benchmarks.accuracy.affinities import (
@@ -18,8 +19,7 @@ from benchmarks.accuracy.affinities import (
     affinity_systems,
     bench_affinities,
 )
-from benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
-from benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
+from benchmarks.accuracy.peers.regressions import BoostedPairs, KronRLS
 
 N_DRUGS, N_TARGETS = 20, 30
 
@@ -86,11 +86,7 @@ def test_kron_rls_solves_its_equations():
 
 
 def test_every_system_is_measured(monkeypatch):
-    def at_once(train, ask, shown, asked, *, threads):
-        check_sealed(rated_pairs(shown), asked)
-        return Sealed(ask(train(shown), asked), 2.0, 1.5, 0.1, 0.2)
-
-    monkeypatch.setattr(affinities, "run_sealed", at_once)
+    monkeypatch.setattr(affinities, "process_place", lambda threads: here)
     names = ["AIR", "AIR without similarities", "KronRLS"]
     table = bench_affinities(toy(), "pairs", names)
     rows = {row["system"]: row for row in table.rows}
@@ -114,7 +110,7 @@ def test_davis_is_predicted_from_similarities(data_root):
     systems = affinity_systems(alike)
     errors, ranks = {}, {}
     for name in ("AIR", "AIR without similarities"):
-        found = systems[name](fold.train).predict(*rated_pairs(fold.test))
+        found = systems[name].train(fold.train).predict(*rated_pairs(fold.test))
         errors[name] = np.mean((found - fold.test.ratings) ** 2)
         ranks[name] = np.corrcoef(rankdata(found), rankdata(fold.test.ratings))[0, 1]
     assert errors["AIR"] < 0.22

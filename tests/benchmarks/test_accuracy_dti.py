@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,28 +12,31 @@ import pytest
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import DrugTargetAIR, interaction_folds
+from air_recsys.evaluation.drug_targets import pair_task
+from air_recsys.evaluation.experiment import Costs, LeakError, Trial, here, trials
 from air_recsys.exceptions import DataError
+from benchmarks.accuracy import dti
 from benchmarks.accuracy.dti import (
-    _validation_parts,
-    bench_dti,
-    bench_dti_probabilities,
-    fold_metrics,
-    shown_pairs,
-)
-from benchmarks.accuracy.dti_peers import (
     DNILMF_SETTINGS,
     NRLMF_SETTINGS,
-    dnilmf_scores,
-    ease_scores,
-    gip_scores,
-    nrlmf_scores,
-    wnn_gip_scores,
+    bench_dti,
+    bench_dti_probabilities,
+    dti_systems,
+    fold_metrics,
+    validation_parts,
 )
-from benchmarks.accuracy.dti_systems import Scored, Shown, dti_systems, score_fold
-from benchmarks.accuracy.published import published_figures
-from benchmarks.accuracy.sealed import LeakError, check_sealed
+from benchmarks.accuracy.experiments import published_figures
+from benchmarks.accuracy.peers.dnilmf import dnilmf_scores
+from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
+from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 
 Peer = Callable[[np.ndarray], np.ndarray]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train in this process: starting one takes seconds."""
+    monkeypatch.setattr(dti, "process_place", lambda threads: here)
 
 
 def toy() -> DrugTargetData:
@@ -87,33 +91,32 @@ def test_importance_raises_the_probabilities_of_nrlmf() -> None:
 def test_every_system_is_told_the_same_and_answers_what_is_asked() -> None:
     data = toy()
     split = next(interaction_folds(data.interactions, "cvs2", 3))
-    shown = Shown(data.interactions.select(split.train), data.drug_similarity, data.target_similarity)
-    hidden = data.interactions.select(split.test)
-    asked = hidden.user_index, hidden.item_index
-    check_sealed(shown_pairs(shown), asked)
-    found = score_fold(dti_systems(True), shown, asked)
-    for scored in found.values():
-        assert scored.scores.shape == hidden.ratings.shape
-        assert fold_metrics(hidden.ratings, scored)["auroc"] == 1
+    shown, hidden = (data.interactions.select(part) for part in split)
+    found = list(trials(dti_systems(data, True), [pair_task(shown, hidden).sealed()], progress=False))
+    assert len(found) == 4
+    for trial in found:
+        assert trial.answer[0].shape == hidden.ratings.shape
+        assert fold_metrics(trial)["auroc"] == 1
     with pytest.raises(LeakError):
-        check_sealed(shown_pairs(shown), shown_pairs(shown))
+        pair_task(shown, shown).sealed()
 
 
 def test_systems_with_similarities_refuse_to_go_without() -> None:
-    shown = Shown(toy().interactions, None, None)
     with pytest.raises(DataError, match="expected similarities"):
-        dti_systems(True)["NRLMF"].score(shown)
+        dti_systems(replace(toy(), target_similarity=None), True)
 
 
 def test_constant_scores_are_found_out() -> None:
-    found = fold_metrics(np.r_[np.ones(5), np.zeros(95)], Scored(np.zeros(100), 0.0))
+    truth = Interactions.from_dense(np.r_[np.ones(5), np.zeros(95)][None])
+    task, costs = pair_task(truth, truth), Costs(1.0, 1.0, 0.1, 0.2, 0.1)
+    found = fold_metrics(Trial("constant", task, (np.zeros(100), None), costs))
     assert found["aupr"] > 0.5  # the trap
     assert found["average_precision"] == pytest.approx(0.05)
     assert found["auroc"] == 0.5
 
 
-def test_a_report_has_a_row_a_system_and_the_published_ones() -> None:
-    report = bench_dti("nr", toy(), "cvs1", dti_systems(True), similarities=True, seeds=(1,), n_splits=2)
+def test_a_report_has_a_row_a_system_and_the_published_ones(at_once: None) -> None:
+    report = bench_dti("nr", toy(), "cvs1", dti_systems(toy(), True), similarities=True, seeds=(1,), n_splits=2)
     assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "DNILMF", "RLS-WNN", "NRLMF"]
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
@@ -128,16 +131,18 @@ def test_probabilities_are_compared_with_what_is_hidden() -> None:
     assert row["above_0.1"] >= 60
 
 
-def test_whole_drugs_and_targets_have_one_more_peer() -> None:
-    assert set(dti_systems(True, whole=True)) - set(dti_systems(True)) == {"WkNNIR"}
-    report = bench_dti("nr", toy(), "cvs2", dti_systems(True, whole=True), similarities=True, seeds=(1,), n_splits=3)
+def test_whole_drugs_and_targets_have_one_more_peer(at_once: None) -> None:
+    assert set(dti_systems(toy(), True, whole=True)) - set(dti_systems(toy(), True)) == {"WkNNIR"}
+    report = bench_dti(
+        "nr", toy(), "cvs2", dti_systems(toy(), True, whole=True), similarities=True, seeds=(1,), n_splits=3
+    )
     assert all(row["auroc"] == 1 for row in report.rows[:5])
 
 
 def test_validation_parts_leave_the_test_part_alone() -> None:
     data = toy()
     folds = list(interaction_folds(data.interactions, "cvs1", 4))
-    parts = _validation_parts(data, folds)
+    parts = validation_parts(data, folds)
     assert len(parts) == 4
     for fold, part in zip(folds, parts, strict=True):
         assert not (fold.test & (part.train | part.test)).any()

@@ -8,45 +8,31 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import given_rows, users_asked
-from air_recsys.evaluation.lists import Popularity
-from air_recsys.evaluation.systems import System
+from air_recsys.evaluation.experiment import Costs, LeakError, Question, check_sealed, here, rated_pairs
+from air_recsys.evaluation.folds import Fold, given_rows, users_asked
+from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
+from air_recsys.evaluation.system import System, make_implicit, train
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
-from benchmarks.accuracy import ranking, ranking_peers
-from benchmarks.accuracy.published import published_figures
-from benchmarks.accuracy.ranking import bench_ranking, list_figures, user_ndcg
+from benchmarks.accuracy import ranking
+from benchmarks.accuracy import ranking_systems as of_systems
+from benchmarks.accuracy.experiments import experiment, published_figures
+from benchmarks.accuracy.peers import autoencoders
+from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
+from benchmarks.accuracy.peers.filters import BSPM, GFCF, ChebyCF, TurboCF
+from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
 from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
-from benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
-from benchmarks.accuracy.ranking_peers import EASE, RDLAE
-from benchmarks.accuracy.ranking_search import Selection
-from benchmarks.accuracy.ranking_settings import GRIDS, LADDERS
-from benchmarks.accuracy.ranking_systems import (
-    Lists,
-    _implicit,
-    _train_fixed,
-    ask_lists,
-    ranking_systems,
-    systems_by_default,
-)
-from benchmarks.accuracy.ridge_inverse import ByUsers
-from benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
-
-COSTS = (2.0, 1.5, 0.1, 0.2)
+from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems, systems_by_default
+from benchmarks.accuracy.searches import Selection
 
 
 @pytest.fixture
 def at_once(monkeypatch):
     """Train in this process: starting one takes seconds."""
 
-    def run(train, ask, shown, asked, *, pairs_of_asked, threads):
-        check_sealed(rated_pairs(shown), pairs_of_asked(asked))
-        return Sealed(ask(train(shown), asked), *COSTS)
-
-    monkeypatch.setattr(ranking, "run_sealed", run)
+    monkeypatch.setattr(ranking, "process_place", lambda threads: here)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +59,7 @@ def figures_of_lightgcn(lists, truth, k):
 
 def figures_of(fold, lists):
     relevant = interaction_pattern(fold.test)[users_asked(fold)]
-    costs = Sealed(Lists(lists, ""), *COSTS).costs()
+    costs = Costs(2.0, 1.5, 0.1, 0.2, 0.3).of_training()
     return list_figures(lists, relevant, user_ndcg(lists, relevant)) | costs
 
 
@@ -129,18 +115,18 @@ def test_a_validation_part_is_of_the_training_part(fold):
 @pytest.mark.parametrize("data", ["gowalla", "ml-1m"])
 def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold, data, monkeypatch):
     pytest.importorskip("implicit")
-    shortened = {name: {key: values[:1] for key, values in grid.items()} for name, grid in GRIDS["ml-1m"].items()}
-    monkeypatch.setitem(GRIDS, "ml-1m", shortened)
-    for name in shortened:
+    grids = {name: {key: tried[:1] for key, tried in grid.items()} for name, grid in grids_of(data).items()}
+    monkeypatch.setattr(of_systems, "grids_of", lambda _: grids)
+    for name in grids:
         monkeypatch.setitem(LADDERS, name, {})
     users, seen = users_asked(fold), fold.train.to_csr().toarray() > 0
     for name, system in ranking_systems(data, {"n_factors": 5}).items():
-        lists, settings = ask_lists(system.train(fold.train), users)
+        lists, settings = ask_lists(system.train(fold.train), fold.train, Question(users=users, k=45))
         assert len(lists) == users.size, name
-        assert 20 <= lists.shape[1] <= 100, name
+        assert lists.shape[1] == 45, name
         filled = lists >= 0
         assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
-        assert bool(settings) == (name == "GraphRanker" or name in GRIDS[data])
+        assert bool(settings) == (name == "GraphRanker" or name in grids)
 
 
 def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
@@ -165,8 +151,8 @@ def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold)
     assert found.settings_ == {"decay": 1e6}
     np.testing.assert_array_equal(found.lists(users, 9), EASE(1e6).fit(fold.train).lists(users, 9))
     inner = validation_part(fold)
-    apart = [ask_lists(EASE(decay).fit(inner.train), users_asked(inner)) for decay in tried]
-    expected = [figures_of(inner, lists.items)["ndcg@20"] for lists in apart]
+    apart = [EASE(decay).fit(inner.train).lists(users_asked(inner), 100) for decay in tried]
+    expected = [figures_of(inner, lists)["ndcg@20"] for lists in apart]
     assert found.figures_ == {(decay,): figure for decay, figure in zip(tried, expected, strict=True)}
     assert found.figures_[1e6,] == max(expected)
 
@@ -194,8 +180,8 @@ def test_a_search_leaves_settings_without_any_hit(fold, monkeypatch):
 
 
 def test_ladders_hold_the_settings_of_all_grids():
-    for grids in GRIDS.values():
-        for name, grid in grids.items():
+    for data in experiment("ranking")["set"]:
+        for name, grid in grids_of(data).items():
             for setting, ladder in LADDERS[name].items():
                 assert set(grid[setting]) <= set(ladder), (name, setting)
                 assert list(ladder) == sorted(set(ladder))
@@ -369,7 +355,7 @@ def test_rdlae_is_its_formula(fold):
 def test_scores_by_an_inverse_of_users_are_those_by_one_of_items(fold, make, monkeypatch):
     rows = sp.csr_array(fold.test.to_csr(), dtype=np.float32)
     expected = make().fit(fold.train)._scores(rows)
-    monkeypatch.setattr(ranking_peers, "ridge_inverse", ByUsers)
+    monkeypatch.setattr(autoencoders, "ridge_inverse", ByUsers)
     np.testing.assert_allclose(make().fit(fold.train)._scores(rows), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -427,13 +413,13 @@ def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, 
     few = {"n_factors": 4, "n_steps": 20, "settings": {}, "device": "cpu"}
     make = ranking_systems("ml-1m", few, new_users=True)[name].train
     if name == "implicit ALS":
-        make = partial(_train_fixed, partial(_implicit, "als", random_state=0, num_threads=1), {"factors": 4})
+        make = partial(train, partial(make_implicit, "als", random_state=0, num_threads=1), {"factors": 4})
     elif name in ("GF-CF", "EASE"):
         make = {"GF-CF": GFCF(4), "EASE": EASE(10.0)}[name].fit
     model: Any = make(fold.train)
     users = np.arange(5)
     rows = sp.csr_array(fold.train.to_csr()[users] > 0, dtype=np.float32)
-    found, expected = model.lists_of_new(rows, 3), model.lists(users, 3)
+    found, expected = lists_of_new_users(model, rows, 3), lists_of(model, fold.train, users, 3)
     assert (found == expected).mean() > (0.7 if name == "implicit ALS" else 0.99)
     assert not any(rows[user, item] for user, items in enumerate(found) for item in items)
 

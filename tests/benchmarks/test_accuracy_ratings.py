@@ -7,34 +7,39 @@ import pytest
 
 from air_recsys import AIR, Interactions
 from air_recsys.data.sets.planted import make_planted_ratings
+from air_recsys.evaluation.experiment import Answer, Costs, Task, Trial, ask_ratings, check_sealed, here, rated_pairs
 from air_recsys.evaluation.folds import Fold, cross_validation_folds
-from air_recsys.evaluation.systems import AIR_SETTINGS, System, ask_ratings, check_changes
+from air_recsys.evaluation.system import System, check_changes
+from air_recsys.evaluation.systems import AIR_SETTINGS
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import mae, rmse
 from air_recsys.models import BiasModel
 from air_recsys.solvers import Adam
 from benchmarks.accuracy import ratings
-from benchmarks.accuracy.published import published_figures
-from benchmarks.accuracy.ratings import bench_ratings, fold_errors
-from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
-from benchmarks.accuracy.ratings_systems import chosen_systems, rating_systems, systems_with_times
-from benchmarks.accuracy.regimes import check_times
-from benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
+from benchmarks.accuracy.experiments import published_figures
+from benchmarks.accuracy.ratings import (
+    bench_ratings,
+    chosen_systems,
+    fold_errors,
+    rating_systems,
+    systems_with_times,
+)
+from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_folds, validation_fold
 
 SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
 FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}
-COSTS = (2.0, 1.5, 0.1, 0.2)
+COSTS = Costs(2.0, 1.5, 0.1, 0.2, 0.3)
 
 
 @pytest.fixture
 def at_once(monkeypatch):
     """Train in this process: starting one takes seconds."""
 
-    def run(train, ask, shown, asked, *, pairs_of_asked, threads):
-        check_sealed(rated_pairs(shown), pairs_of_asked(asked))
-        return Sealed(ask(train(shown), asked), *COSTS)
+    monkeypatch.setattr(ratings, "process_place", lambda threads: here)
 
-    monkeypatch.setattr(ratings, "run_sealed", run)
+
+def answered(fold, predicted, deviation=None):
+    return Trial("one", Task.of_ratings(fold), (Answer(predicted, deviation, None), None), COSTS)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +57,7 @@ def pairs(data):
 def test_figures_are_those_of_the_clipped_answers(folds):
     fold = folds[0]
     predicted = fold.test.ratings + np.random.default_rng(0).normal(scale=2, size=fold.test.n_ratings)
-    found = fold_errors(fold, Sealed((predicted, None, None), *COSTS))
+    found = fold_errors(answered(fold, predicted))
     clipped = predicted.clip(fold.train.ratings.min(), fold.train.ratings.max())
     assert found["rmse"] == rmse(fold.test.ratings, clipped) < rmse(fold.test.ratings, predicted)
     assert found["mae"] == mae(fold.test.ratings, clipped)
@@ -66,7 +71,7 @@ def test_intervals_of_the_right_width_hold_nine_tenths(folds, scale, low, high):
     rng = np.random.default_rng(0)
     noise = 0.1 + rng.random(test.n_ratings)
     predicted = test.ratings + noise * rng.normal(size=test.n_ratings)
-    found = fold_errors(Fold("", folds[0].train, test), Sealed((predicted, scale * noise, None), *COSTS))
+    found = fold_errors(answered(Fold("", folds[0].train, test), predicted, scale * noise))
     assert low <= found["inside 90 %"] <= high
     assert found["width"] == pytest.approx(2 * 1.645 * scale * noise.mean(), rel=1e-3)
 

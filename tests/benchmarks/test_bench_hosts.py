@@ -9,6 +9,7 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_peer import alternating_least_squares, ranking_metrics
+from benchmarks.harness import median_seconds
 from benchmarks.hosts import (
     bench_cornac,
     bench_cornac_lists,
@@ -17,10 +18,8 @@ from benchmarks.hosts import (
     bench_sklearn,
     bench_surprise,
 )
-from benchmarks.hosts.implicit import likes, ndcg_of_users
-from benchmarks.hosts.implicit_searched import likes_of
+from benchmarks.hosts.lists import SEARCH, likes, likes_of, ndcg_of_users
 from benchmarks.hosts.sklearn import standardised
-from benchmarks.hosts.timing import median_seconds
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,8 @@ def test_implicit(data):
 
 
 def test_implicit_after_a_search(data, monkeypatch):
-    monkeypatch.setattr("benchmarks.hosts.implicit_searched._GRID", ((1e4, 10.0), (2.0,)))
+    for name, tried in (("regularization", [1e4, 10.0]), ("alpha", [2.0])):
+        monkeypatch.setitem(SEARCH, name, tried)
     means, single = bench_searched({"made": (data, [1, 2])})
     first, second = single.rows
     assert (first["data"], first["seed"], second["seed"]) == ("made", 1, 2)
@@ -94,7 +94,7 @@ def test_likes_are_divided(data):
 
 def test_cornac(data, monkeypatch):
     monkeypatch.setattr(
-        "benchmarks.hosts.cornac._GRIDS",
+        "benchmarks.hosts.ratings.GRIDS",
         {"MF": {"max_iter": [5]}, "CornacAIR": {"n_epochs": [20], "weight_decay": [1.0, 1e6]}},
     )
     found = by_model(bench_cornac(data, seeds=1))
@@ -103,7 +103,7 @@ def test_cornac(data, monkeypatch):
 
 
 def test_lists_in_cornac(data, monkeypatch):
-    monkeypatch.setattr("benchmarks.hosts.cornac_lists._GRIDS", {"EASE": {"lamb": [1e9, 10.0]}})
+    monkeypatch.setattr("benchmarks.hosts.lists.GRIDS", {"EASE": {"lamb": [1e9, 10.0]}})
     found = by_model(bench_cornac_lists(data, seeds=[0]))
     assert list(found) == ["MostPop", "EASE", "EASE, tuned", "CornacRanker"]
     popular = found["MostPop"]["ndcg_at_10"]

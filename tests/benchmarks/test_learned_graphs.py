@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, make_syn_netflix
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import holdout_of_users
 from benchmarks.graphs import lists
 from benchmarks.graphs.lists import GraphPowers, ListPart, lists_over_graphs
 from benchmarks.graphs.measures import (

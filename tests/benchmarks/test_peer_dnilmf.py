@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.dti_peers import dnilmf_scores
-from benchmarks.accuracy.dti_peers.dnilmf import Objective, from_neighbors, interaction_network
-from benchmarks.accuracy.dti_peers.fusion import fused_network
+from benchmarks.accuracy.peers.dnilmf import (
+    Objective,
+    dnilmf_scores,
+    from_neighbors,
+    fused_network,
+    interaction_network,
+)
 
 SIZE = 3
 ALPHA, BETA, GAMMA, C, LAMBDAS = 0.5, 0.3, 0.2, 4.0, (2.0, 0.5)

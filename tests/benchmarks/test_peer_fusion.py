@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.dti_peers.fusion import fused_network
+from benchmarks.accuracy.peers.dnilmf import fused_network
 
 
 def similarity(seed: int, n: int = 6) -> np.ndarray:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from air_recsys.exceptions import DataError
-from benchmarks.accuracy.dti_peers import wknnir_scores
-from benchmarks.accuracy.dti_peers.wknnir import _predicted
+from benchmarks.accuracy.peers.wknnir import _predicted, wknnir_scores
 
 SIZE, DECAY = 3, 0.7
 

@@ -8,10 +8,10 @@ from air_recsys import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import latest_of_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
-from benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
-from benchmarks.accuracy.ranking_peers import EASE
-from benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems, systems_by_default
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, with_half_life
+from benchmarks.accuracy.peers.autoencoders import EASE
+from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems, systems_by_default
+from benchmarks.accuracy.searches import HALF_LIVES, HalfLives
 
 N_USERS, N_ITEMS, N_STEPS = 60, 30, 10
 
@@ -66,6 +66,6 @@ def test_peers_have_half_lives_where_the_last_items_are_tested():
 
 
 def test_a_searched_peer_tells_its_settings_and_its_half_life(walks):
-    told = ask_lists(ranking_systems("ml-100k-last")["EASE, half-lives"].train(walks), np.array([0])).settings
+    told = choice_of(ranking_systems("ml-100k-last")["EASE, half-lives"].train(walks))
     assert told.startswith("decay=")
     assert ", half_life=" in told

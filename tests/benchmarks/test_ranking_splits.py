@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import holdout_of_users
-from benchmarks.accuracy.ranking_splits import bench_ranking_splits, likeness
+from air_recsys.evaluation.folds import Fold, holdout_of_users
+from benchmarks.accuracy.ranking_data import bench_ranking_splits, likeness
 
 _GROUPS, _SIZE = 6, 12
 

@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.evaluation.systems import System
-from benchmarks.accuracy import ranking_times
-from benchmarks.accuracy.ranking_filters import GFCF
+from air_recsys.evaluation.system import System
+from benchmarks.accuracy import ranking
+from benchmarks.accuracy.peers.filters import GFCF
+from benchmarks.accuracy.ranking import TIMED, bench_ranking_times, untrained
 from benchmarks.accuracy.ranking_systems import _train_chosen, ranking_systems
-from benchmarks.accuracy.ranking_times import TIMED, bench_ranking_times
 
 SMALL = {"n_factors": 4, "n_steps": 6, "n_validation": 20, "device": "cpu"}
 
@@ -27,8 +27,8 @@ def likes():
 def small_systems(monkeypatch):
     filters = partial(_train_chosen, GFCF, {"weight": (0.3, 1.0), "n_factors": (4,)}, {}, 0, "random")
     systems = {"GraphRanker": ranking_systems("ml-100k", SMALL)["GraphRanker"], "GF-CF": System(filters, "a grid")}
-    monkeypatch.setattr(ranking_times, "ranking_systems", lambda data, seed, threads: systems)
-    monkeypatch.setattr(ranking_times, "run_apart", lambda function, *given, threads: function(*given))
+    monkeypatch.setattr(ranking, "ranking_systems", lambda data, seed, threads: systems)
+    monkeypatch.setattr(ranking, "run_apart", lambda function, *given, threads: function(*given))
     return systems
 
 
@@ -47,13 +47,13 @@ def test_the_second_training_has_the_chosen_settings(small_systems, likes):
     users = np.arange(likes.n_users)
     for system in small_systems.values():
         model = system.train(likes)
-        again = model.again().fit(likes)
+        again = untrained(model).fit(likes)
         if isinstance(model.settings_, dict) and "weight" in model.settings_:
             assert again.weight == model.settings_["weight"]
             np.testing.assert_array_equal(again.lists(users, 5), model.lists(users, 5))
         else:
-            assert again.model.settings_._asdict() == model.settings_
-            assert len(again.model.history_) == 1  # nothing is searched
+            assert again.settings_ == model.settings_
+            assert len(again.history_) == 1  # nothing is searched
 
 
 def test_systems_that_choose_are_timed():

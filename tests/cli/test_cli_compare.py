@@ -1,6 +1,4 @@
-"""`air-recsys compare`: from files to tables, JSON and a page; its figures are those of `bench ratings`."""
-
-from contextlib import contextmanager
+"""`air-recsys compare`: from files to tables, JSON and a page; its figures are those of `benchmarks ratings`."""
 
 import numpy as np
 import pandas as pd
@@ -9,27 +7,18 @@ from cli_cases import cli, ratings, read_json
 
 from air_recsys.datasets import load_movielens_fold
 from air_recsys.evaluation import comparing
+from air_recsys.evaluation.experiment import here
 from air_recsys.evaluation.folds import Fold
 from benchmarks.accuracy import ratings as bench
-from benchmarks.accuracy.ratings_systems import rating_systems
-from benchmarks.accuracy.sealed import Sealed
+from benchmarks.accuracy.ratings import rating_systems
 
 
 @pytest.fixture
 def at_once(monkeypatch):
     """Train in this process: starting one takes seconds."""
 
-    @contextmanager
-    def here(apart, threads):
-        assert apart
-        assert threads == 1
-        yield lambda function, *arguments: function(*arguments)
-
-    def sealed(train, ask, shown, asked, **_):
-        return Sealed(ask(train(shown), asked), 1.0, 1.0, 0.1, 0.2)
-
-    monkeypatch.setattr(comparing, "place_of_work", here)
-    monkeypatch.setattr(bench, "run_sealed", sealed)
+    monkeypatch.setattr(comparing, "process_place", lambda threads: here)
+    monkeypatch.setattr(bench, "process_place", lambda threads: here)
 
 
 @pytest.fixture
@@ -107,7 +96,7 @@ def test_lists_longer_than_the_items_are_told_and_no_error(files, monkeypatch, p
 )
 def test_bad_options_are_refused_before_any_training(files, monkeypatch, options, message):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(comparing, "place_of_work", None)
+    monkeypatch.setattr(comparing, "process_place", None)
     ended = cli("compare", "ratings.csv", *options)
     assert ended.status == 1
     assert message in ended.err

@@ -13,9 +13,9 @@ import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
 import air_recsys.report.demo
-from air_recsys import AIR, Interactions
-from air_recsys.evaluation.lists import listers as systems_of
-from air_recsys.evaluation.results.table import ResultTable, format_number
+from air_recsys import AIR
+from air_recsys.evaluation.results.table import format_number
+from air_recsys.evaluation.systems import beside_ranker as systems_of
 from air_recsys.models import GraphRanker
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
@@ -269,7 +269,7 @@ def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp
         validations.append(of_ranker["validation"])
         return systems_of(peers, seed, of_ranker, **how)
 
-    monkeypatch.setattr("air_recsys.evaluation.lists.listers", listers)
+    monkeypatch.setattr("air_recsys.evaluation.systems.beside_ranker", listers)
     rng = np.random.default_rng(0)
     pairs = np.argwhere(rng.random((20, 12)) < 0.5)
     rows = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "when": rng.permutation(len(pairs))})
@@ -361,40 +361,6 @@ def test_the_installed_program(folder, tmp_path):
     )
     assert bad.returncode == 1
     assert bad.stderr.splitlines() == [f"error: expected a file with ratings, found no file '{tmp_path / 'none.csv'}'"]
-
-
-def test_bench_adapters_prints_and_writes(tmp_path, monkeypatch):
-    data = Interactions.from_frame(ratings("integer"))
-    monkeypatch.setattr("benchmarks.hosts.load_movielens", lambda root, variant: data)
-    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
-    ended = cli("bench", "adapters", "--host", "surprise", "--json", tmp_path / "r.json")
-    assert ended.status == 0
-    written = read_json(tmp_path / "r.json")
-    (report,) = written["reports"]
-    assert report["title"] in ended.out
-    assert "surprise" in " ".join(written["versions"])
-
-
-def test_bench_adapters_hands_on_which_likes_and_which_splits(tmp_path, monkeypatch):
-    asked = []
-
-    def recorded(host, root, **what):
-        asked.append((host, what))
-        return [ResultTable("Made up", "nothing", [{"ndcg": 0.5}])]
-
-    monkeypatch.setattr("benchmarks.hosts.bench_host", recorded)
-    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
-    chosen = ("--set", "douban", "--set", "movielens-1m", "--seeds", 2, "--first-seed", 40)
-    assert cli("bench", "adapters", "--host", "implicit", *chosen).status == 0
-    assert cli("bench", "adapters", "--host", "implicit").status == 0
-    some, whole = ({"sets": ["douban", "movielens-1m"], "seeds": range(40, 42)}, {"sets": [], "seeds": None})
-    assert asked == [("implicit", some), ("implicit", whole)]
-
-
-def test_an_unknown_host_is_told():
-    ended = cli("bench", "adapters", "--host", "lenskit")
-    assert ended.status == 2
-    assert "lenskit" in ended.err
 
 
 def test_train_takes_tables_of_features(tmp_path):

@@ -33,6 +33,7 @@ CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CE
 LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
 QUICK = {"train", "evaluate", "compare", "recommend", "predict", "similar", "explain", "graph", "report", "inpaint"}
 AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
+MOST_WORDS = 35_000  # of README and docs/
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 
 
@@ -90,6 +91,11 @@ def test_code_stands_in_fences():
         assert {block.language for block in found} <= LANGUAGES, name_of(page)
         indented = [block.line for block in found if block.language == "" and LOOKS_LIKE_CODE.search(block.text)]
         assert indented == [], name_of(page)
+
+
+def test_the_pages_stay_short():
+    pages = [page for page in PAGES if page.name != "CHANGELOG.md"]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= MOST_WORDS
 
 
 def test_what_is_wrong_is_seen(tmp_path, monkeypatch):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from air_recsys.evaluation import by_users
-from air_recsys.evaluation.by_users import ByUsers
+from air_recsys.evaluation import resampling
+from air_recsys.evaluation.resampling import ByUsers
 from air_recsys.metrics import rmse
 
 
@@ -76,5 +76,5 @@ def test_intervals_are_those_of_their_seed_however_many_weights_are_held(monkeyp
     measure = squared(np.random.default_rng(0))[0]
     whole = measure.interval(seed=0)
     assert measure.interval(seed=1) != whole
-    monkeypatch.setattr(by_users, "_HELD", 100)
+    monkeypatch.setattr(resampling, "_HELD", 100)
     assert measure.interval(seed=0) == pytest.approx(whole)

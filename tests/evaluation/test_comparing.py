@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.adapters.implicit_lists_peer import ImplicitLists
+from air_recsys.adapters.implicit_peer import ImplicitLists
 from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing
-from air_recsys.evaluation.answers import answer, place_of_work
+from air_recsys.evaluation.comparison import task_of
+from air_recsys.evaluation.experiment import trials
 from air_recsys.evaluation.lists import Popularity
-from air_recsys.evaluation.measuring import Task
 from air_recsys.evaluation.parts import given_parts
-from air_recsys.evaluation.systems import System, comparable_systems
+from air_recsys.evaluation.system import System
+from air_recsys.evaluation.systems import comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import coverage, mae, ndcg_at_k, recall_at_k, rmse
 from air_recsys.models import AIR, BiasModel, GlobalMean, GraphRanker
@@ -312,10 +313,9 @@ def test_peers_answer_for_users_and_items_without_training_ratings(name):
     matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan] * 4])
     shown = Interactions.from_dense(matrix)
     unseen = Interactions.from_dense(np.array([[3.0]]), user_ids=[3], item_ids=[3])
-    question = Task.of(given_parts(shown, unseen).folds[0], True, 2, None, 10, 0).question
-    with place_of_work(False, 1) as call:
-        found = answer(call, comparable_systems()[name].train, shown, question)
-    assert found.lists.shape == (1, 2)
+    task = task_of(given_parts(shown, unseen).folds[0], True, 2, None, 10, 0)
+    (found,) = trials({name: comparable_systems()[name]}, [task], progress=False)
+    assert found.answer.lists.shape == (1, 2)
 
 
 # -------------------------------------------------------------------- tables

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions, SimilarityGraph
-from air_recsys.evaluation.exposure import N_BANDS, bands_of, counts_and_means, exposure
+from air_recsys.evaluation.graph_quality import N_BANDS, bands_of, counts_and_means, exposure
 from air_recsys.exceptions import DataError
 
 

@@ -8,15 +8,10 @@ import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
 from air_recsys.adapters.surprise_peer import SurpriseModel
-from air_recsys.evaluation import folds as evaluation
-from air_recsys.evaluation.folds import (
-    PEERS,
-    Fold,
-    contenders,
-    cross_validation_folds,
-    evaluate_on,
-    holdout_folds,
-)
+from air_recsys.evaluation.evaluating import evaluate_ratings
+from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
+from air_recsys.evaluation.system import System
+from air_recsys.evaluation.systems import PEERS, beside_air
 from air_recsys.exceptions import MissingExtraError, ParameterError
 
 AIR_SHORT = AIR.for_ratings(n_sweeps=5, n_factors=2, graph_neighbors=3, device="cpu", random_state=0)
@@ -50,7 +45,7 @@ def test_folds_part_the_data(data):
     assert [fold.name for fold in folds_of(data)] == ["hold-out", "fold 1", "fold 2", "fold 3", "fold 4"]
 
 
-def test_no_test_rating_reaches_a_training(data, monkeypatch):
+def test_no_test_rating_reaches_a_training(data):
     seen = []
 
     class Spy(GlobalMean):
@@ -58,12 +53,11 @@ def test_no_test_rating_reaches_a_training(data, monkeypatch):
             seen.append(triples(interactions))
             return super().fit(interactions)
 
-    monkeypatch.setattr(evaluation, "contenders", lambda *args: [("one", Spy), ("two", Spy)])
     folds = folds_of(data)
-    evaluate_on(folds, AIR_SHORT, progress=False)
+    evaluate_ratings(folds, {"one": System(Spy().fit, ""), "two": System(Spy().fit, "")}, progress=False)
     assert len(seen) == 2 * len(folds)
     for position, fold in enumerate(folds):
-        for given in seen[2 * position : 2 * position + 2]:
+        for given in seen[position :: len(folds)]:
             assert given == triples(fold.train)
             assert not given & triples(fold.test)
 
@@ -72,9 +66,9 @@ def test_predictions_do_not_depend_on_the_test_ratings(data):
     fold = holdout_folds(data, 0.3, 0)[0]
     test = fold.test
     other = Interactions(test.user_index, test.item_index, 6 - test.ratings, test.user_ids, test.item_ids)
-    for _, factory in contenders(AIR_SHORT, PEERS, 0):
+    for system in beside_air(AIR_SHORT, PEERS, 0).values():
         first, second = (
-            factory().fit(part.train).predict(part.test.to_frame()["user"], part.test.to_frame()["item"])
+            system.train(part.train).predict(part.test.to_frame()["user"], part.test.to_frame()["item"])
             for part in (fold, Fold("other", fold.train, other))
         )
         np.testing.assert_array_equal(first, second)
@@ -82,7 +76,7 @@ def test_predictions_do_not_depend_on_the_test_ratings(data):
 
 def test_errors_are_those_of_the_predictions(data):
     fold = holdout_folds(data, 0.3, 0)[0]
-    means, single = evaluate_on([fold], AIR_SHORT, progress=False, protocol="mine")
+    means, single = evaluate_ratings([fold], beside_air(AIR_SHORT, [], 0), progress=False, protocol="mine")
     row = next(row for row in means.rows if row["model"] == "GlobalMean")
     difference = fold.test.ratings - fold.train.ratings.mean()
     assert row["rmse"] == pytest.approx(np.sqrt(np.mean(difference**2)))
@@ -95,7 +89,7 @@ def test_errors_are_those_of_the_predictions(data):
 
 def test_every_contender_runs_on_every_fold_and_means_are_means(data):
     folds = cross_validation_folds(data, 2, 0)
-    means, single = evaluate_on(folds, BY_ADAM, peers=PEERS, progress=False)
+    means, single = evaluate_ratings(folds, beside_air(BY_ADAM, PEERS, 0), progress=False)
     names = ["AIR", "DMF", "BiasModel", "GlobalMean", "Surprise SVD", "Surprise SVDpp", "Surprise KNNBaseline"]
     assert [(row["fold"], row["model"]) for row in single.rows] == [
         (fold.name, name) for fold in folds for name in names
@@ -109,13 +103,15 @@ def test_every_contender_runs_on_every_fold_and_means_are_means(data):
 
 def test_the_same_seed_gives_the_same_errors(data):
     first, again = (
-        evaluate_on(holdout_folds(data, 0.3, 1), AIR_SHORT, peers=["svd"], seed=2, progress=False)[0] for _ in range(2)
+        evaluate_ratings(holdout_folds(data, 0.3, 1), beside_air(AIR_SHORT, ["svd"], 2), progress=False)[0]
+        for _ in range(2)
     )
     assert [row["rmse"] for row in first.rows] == [row["rmse"] for row in again.rows]
 
 
-def test_contenders_are_made_anew_each_time():
-    made = {name: (factory(), factory()) for name, factory in contenders(BY_ADAM, ["svd"], 7)}
+def test_systems_are_made_anew_each_time(data):
+    systems = beside_air(BY_ADAM, ["svd"], 7)
+    made = {name: (system.train(data), system.train(data)) for name, system in systems.items()}
     kinds = {"AIR": AIR, "DMF": DMF, "BiasModel": BiasModel, "GlobalMean": GlobalMean, "Surprise SVD": SurpriseModel}
     assert {name: type(pair[0]) for name, pair in made.items()} == kinds
     assert all(one is not other for one, other in made.values())
@@ -126,22 +122,16 @@ def test_contenders_are_made_anew_each_time():
 
 def test_dmf_stands_beside_the_model_whose_objective_it_shares(data):
     """Beside a posterior it would differ by its engine, not by its graphs."""
-    assert [name for name, _ in contenders(AIR_SHORT, [], 0)] == ["AIR", "BiasModel", "GlobalMean"]
-    assert [name for name, _ in contenders(BY_ADAM, [], 0)] == ["AIR", "DMF", "BiasModel", "GlobalMean"]
+    assert list(beside_air(AIR_SHORT, [], 0)) == ["AIR", "BiasModel", "GlobalMean"]
+    assert list(beside_air(BY_ADAM, [], 0)) == ["AIR", "DMF", "BiasModel", "GlobalMean"]
 
 
-def test_unknown_peers_and_a_missing_surprise_are_told_before_any_work(data, monkeypatch):
-    def refuse(*args):
-        raise AssertionError("trained before the peers were checked")
-
-    monkeypatch.setattr(evaluation, "_measure", refuse)
+def test_unknown_peers_and_a_missing_surprise_are_told_before_any_work(monkeypatch):
     with pytest.raises(ParameterError, match=r"peers must be of \['svd', 'svdpp', 'knnbaseline'\], found 'als'"):
-        evaluate_on(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd", "als"], progress=False)
-    for name in ("surprise", "surprise_peer"):
-        monkeypatch.delitem(sys.modules, f"air_recsys.adapters.{name}")
+        beside_air(AIR_SHORT, ["svd", "als"], 0)
     monkeypatch.setitem(sys.modules, "surprise", None)
     with pytest.raises(MissingExtraError, match="this needs surprise"):
-        evaluate_on(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd"], progress=False)
+        beside_air(AIR_SHORT, ["svd"], 0)
 
 
 def test_ratings_that_are_all_equal_have_an_nmae():
@@ -149,5 +139,5 @@ def test_ratings_that_are_all_equal_have_an_nmae():
     monotone = AIR.for_ratings(
         solver="adam", n_epochs=1, n_factors=2, unobserved_weight=0.1, biases=False, center=False, device="cpu"
     )
-    means, _ = evaluate_on(holdout_folds(data, 0.3, 0), monotone, progress=False)
+    means, _ = evaluate_ratings(holdout_folds(data, 0.3, 0), beside_air(monotone, [], 0), progress=False)
     assert all(np.isfinite(row["nmae"]) for row in means.rows)

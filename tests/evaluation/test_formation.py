@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from air_recsys import SimilarityGraph
-from air_recsys.evaluation.formation import formation, modularity
+from air_recsys.evaluation.graph_quality import formation, modularity
 
 
 def noisy(seed: int, n_groups: int = 3, size: int = 30) -> tuple[SimilarityGraph, np.ndarray]:

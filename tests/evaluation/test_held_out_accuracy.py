@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, BiasModel, Interactions
-from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import evaluate_model
-from air_recsys.evaluation.reliability import LEVELS, interval_reliability, probability_reliability
+from air_recsys.evaluation.rating_errors import LEVELS, errors_by, interval_reliability, probability_reliability
 from air_recsys.evaluation.resampling import UserResamples, interval_of
 from air_recsys.metrics import rmse, user_measures
 from air_recsys.splits import random_holdout

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import bootstrap, ttest_rel
 
 from air_recsys import Interactions
-from air_recsys.evaluation.list_figures import (
+from air_recsys.evaluation.lists import (
     catalogue_figures,
     diversity_figure,
     holm,

@@ -5,7 +5,7 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.data.splits.base import StrongSplit
-from air_recsys.evaluation.holdouts import (
+from air_recsys.evaluation.folds import (
     NewUsersFold,
     given_rows,
     holdout_in_time,

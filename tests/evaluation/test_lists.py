@@ -5,9 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, holdout_of_new_users, holdout_of_users, users_asked
-from air_recsys.evaluation.lists import Popularity, Recommending, evaluate_lists, listers
+from air_recsys.evaluation.evaluating import evaluate_lists
+from air_recsys.evaluation.folds import Fold, NewUsersFold, holdout_of_new_users, holdout_of_users, users_asked
+from air_recsys.evaluation.lists import Popularity, Recommending, lists_of
+from air_recsys.evaluation.system import System, system_of
+from air_recsys.evaluation.systems import beside_ranker
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models import GraphRanker
@@ -44,14 +46,13 @@ def systems():
     rng = np.random.default_rng(1)
     good = (np.arange(60)[:, None] % 3 == np.arange(45) % 3) + 0.1 * rng.random((60, 45))
     bad = rng.random((60, 45))
-    return {"good": lambda: Given(good), "again": lambda: Given(good), "bad": lambda: Given(bad)}
+    return {name: system_of(Given(scores)) for name, scores in {"good": good, "again": good, "bad": bad}.items()}
 
 
 def test_measures_are_those_of_the_lists(fold, systems):
     means, groups = evaluate_lists(fold, systems, k=5, progress=False)
     users = np.unique(fold.test.user_index)
-    model = systems["bad"]()
-    model.fit(fold.train)
+    model = systems["bad"].train(fold.train)
     relevant = sp.csr_array(fold.test.to_csr())[users]
     assert means.rows[2]["ndcg@5"] == pytest.approx(ndcg_at_k(model.lists(users, 5), relevant, 5))
     assert [row["system"] for row in groups.rows] == ["good", "again", "bad"]
@@ -101,8 +102,7 @@ def test_measures_agree_with_trec_eval(fold, systems):
     from ir_measures import AP, RR, P, R, Success, nDCG
 
     users = np.unique(fold.test.user_index)
-    model = systems["bad"]()
-    model.fit(fold.train)
+    model = systems["bad"].train(fold.train)
     k = 20
     found = evaluate_lists(fold, {"bad": systems["bad"]}, k=k, progress=False)[0].rows[0]
     lists = model.lists(users, k)
@@ -132,16 +132,14 @@ def test_measures_agree_with_trec_eval(fold, systems):
 def test_models_of_the_library_and_of_implicit_make_lists_of_unseen_items(fold):
     pytest.importorskip("implicit")
     users, seen = np.unique(fold.test.user_index), fold.train.to_csr().toarray() > 0
-    for name, make in listers(["als", "bpr"], 0, {"n_factors": 5}).items():
-        model = make()
-        model.fit(fold.train)
-        lists = model.lists(users, 45)
+    for name, system in beside_ranker(["als", "bpr"], 0, {"n_factors": 5}).items():
+        lists = lists_of(system.train(fold.train), fold.train, users, 45)
         filled = lists >= 0
         assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
 
 
 def test_the_ranker_is_above_what_is_popular(fold):
-    ours, popular = evaluate_lists(fold, listers([], 0, {"n_factors": 5}), progress=False)[0].rows
+    ours, popular = evaluate_lists(fold, beside_ranker([], 0, {"n_factors": 5}), progress=False)[0].rows
     assert ours["ndcg low"] > popular["ndcg high"]
     assert ours["coverage"] > popular["coverage"]
     assert ours["popularity lift"] < popular["popularity lift"]
@@ -167,7 +165,7 @@ def test_lists_of_new_users_come_from_what_is_given_of_them(data):
             asked.append(rows)
             return super().lists_of_new(rows, n)
 
-    means, groups = evaluate_lists(fold, {"popular": Noting}, k=5, progress=False)
+    means, groups = evaluate_lists(fold, {"popular": System(Noting().fit, "", new_users=True)}, k=5, progress=False)
     users, (rows,) = users_asked(fold), asked
     np.testing.assert_array_equal(rows.toarray(), fold.given.to_csr().toarray()[users] > 0)
     order = np.argsort(-np.bincount(fold.train.item_index, minlength=45), kind="stable")
@@ -182,7 +180,7 @@ def test_lists_of_new_users_come_from_what_is_given_of_them(data):
 def test_all_systems_make_better_lists_of_new_users_than_what_is_popular(data):
     pytest.importorskip("implicit")
     fold = holdout_of_new_users(data, 0.3, 0)
-    systems = listers(["als"], 0, {"n_factors": 5, "n_steps": 20, "device": "cpu"}, new_users=True)
+    systems = beside_ranker(["als"], 0, {"n_factors": 5, "n_steps": 20, "device": "cpu"}, new_users=True)
     ours, popular, als = evaluate_lists(fold, systems, k=5, progress=False)[0].rows
     assert min(ours["recall@5"], als["recall@5"]) > popular["recall@5"]
 
@@ -207,9 +205,9 @@ def test_what_cannot_be_measured_is_refused_before_any_work(fold, systems):
         with pytest.raises(ParameterError, match=r"k must be in 1\.\.45"):
             evaluate_lists(fold, systems, k=k)
     with pytest.raises(ParameterError, match="peers must be of"):
-        listers(["svd"], 0)
+        beside_ranker(["svd"], 0)
     with pytest.raises(ParameterError, match="implicit BPR makes lists only for users of its training: leave out bpr"):
-        listers(["als", "bpr"], 0, new_users=True)
+        beside_ranker(["als", "bpr"], 0, new_users=True)
     new_users = NewUsersFold(fold.train, fold.train, fold.test)
     with pytest.raises(ParameterError, match=r"expected systems with lists_of_new, .* found good, again, bad"):
         evaluate_lists(new_users, systems, k=5)

@@ -11,9 +11,8 @@ import pytest
 from page_reader import Page
 
 from air_recsys import AIR, BiasModel, Interactions
-from air_recsys.evaluation.advantage import Advantage
 from air_recsys.evaluation.held_out import Evaluation, evaluate_model
-from air_recsys.evaluation.resampling import Interval
+from air_recsys.evaluation.resampling import Advantage, Interval
 from air_recsys.models import Recommender
 from air_recsys.report.learned import learned_section, parameters_section
 from air_recsys.report.page import report_html

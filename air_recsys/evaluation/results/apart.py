@@ -107,7 +107,7 @@ class MemoryWatch:
         self.before_gib = (_from_status("VmRSS") if _forget_peak() else None) or peak_memory()
 
     def peak_gib(self) -> float:
-        """Return the peak so far, never below `before_gib`."""
+        """The peak so far, never below `before_gib`."""
         # The system estimates both in different ways: its peak can be below the memory that it reported in use.
         return max(_from_status("VmHWM") or peak_memory(), self.before_gib)
 

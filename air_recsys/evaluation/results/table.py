@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
+import sys
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
-from air_recsys.evaluation.results.environment import machine, versions
 from air_recsys.exceptions import ParameterError
 from air_recsys.storage.writing import replace_file
+
+_PACKAGES = (
+    *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
+    *("scikit-surprise", "implicit", "cornac", "myfm", "lightfm-next", "faiss-cpu", "ray"),
+)
 
 
 @dataclass
@@ -40,7 +49,7 @@ class ResultTable:
     aside: list[str] = field(default_factory=list)
 
     def table(self) -> str:
-        """Return the rows as text, with three significant digits and more where they matter."""
+        """The rows as text, with three significant digits and more where they matter."""
         shown = [{name: value for name, value in row.items() if name not in self.aside} for row in self.rows]
         frame = pd.DataFrame(shown)
         for name in frame.columns:
@@ -49,7 +58,7 @@ class ResultTable:
         return frame.to_string(index=False, na_rep="-", justify="right")
 
     def text(self) -> str:
-        """Return title, protocol, table and notes for the terminal."""
+        """Title, protocol, table and notes for the terminal."""
         head = [self.title, self.protocol, ""] if self.protocol else [self.title, ""]
         return "\n".join([*head, self.table(), *[f"* {note}" for note in self.notes]])
 
@@ -59,7 +68,7 @@ class ResultTable:
         write_json(path, content | {"versions": versions(), "machine": machine()})
 
     def content(self) -> dict[str, Any]:
-        """Return title, protocol, rows and notes, as they stand in JSON."""
+        """Title, protocol, rows and notes, as they stand in JSON."""
         return {"title": self.title, "protocol": self.protocol, "rows": self.rows, "notes": self.notes}
 
 
@@ -89,7 +98,7 @@ def _write_device(target: Path, text: str) -> None:
 
 
 def format_number(value: Any) -> str:
-    """Return a number with four decimals, or three significant digits where it is smaller.
+    """A number with four decimals, or three significant digits where it is smaller.
 
     Examples
     --------
@@ -104,7 +113,7 @@ def format_number(value: Any) -> str:
 
 
 def mean_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the mean of every number over the rows that agree in `keys`, in order of appearance."""
+    """The mean of every number over the rows that agree in `keys`, in order of appearance."""
     frame = pd.DataFrame(rows)
     numbers = [
         name for name in frame.columns if name not in keys and name != "seed" and frame[name].dtype.kind in "if"
@@ -120,3 +129,39 @@ def _plain(content: Any) -> Any:
         return [_plain(value) for value in content]
     value = content.item() if isinstance(content, np.generic) else content
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def versions() -> dict[str, str]:
+    """The installed versions of what figures depend on."""
+    installed = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            installed[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return installed
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and GPU."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {"processor": _processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}
+
+
+def peak_memory() -> float:
+    """The largest resident memory of this process so far, in GiB; NaN where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return math.nan
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**30 if sys.platform == "darwin" else peak / 2**20
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

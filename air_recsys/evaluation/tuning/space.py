@@ -52,7 +52,7 @@ _RATINGS_BY_ADAM: dict[str, Domain] = {
 def default_space(
     preset: str, data: Interactions, solver: str | None = None, *, biases: bool = True
 ) -> dict[str, Domain]:
-    """Return the space that `tune` searches for a preset by default; the preset sets all other parameters.
+    """The space that `tune` searches for a preset by default; the preset sets all other parameters.
 
     For "ratings" it has what the posterior depends on. With ``solver="adam"`` it has the decays (that of the biases
     where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
@@ -81,7 +81,7 @@ def default_space(
 
 
 def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
-    """Return `space`, or raise `ParameterError` unless it is ranges and choices of parameters of AIR.
+    """`space`; raises `ParameterError` unless it is ranges and choices of parameters of AIR.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def edges(space: Mapping[str, Domain]) -> Iterator[dict[str, Any]]:
 
 
 def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[str, Any]:
-    """Return the preset's own values of the parameters in `space`, as far as they lie in it."""
+    """The preset's own values of the parameters in `space`, as far as they lie in it."""
     solvers = space.get("solver")
     model = AIR.of_preset(preset, **({"solver": solvers[0]} if isinstance(solvers, list) else {}))
     solver = as_solver(model.solver)

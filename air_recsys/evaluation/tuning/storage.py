@@ -17,7 +17,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def storage_url(storage: str | os.PathLike[str]) -> str:
-    """Return Optuna's address of a storage: anything with ``://`` is one, all else is the path of a SQLite file.
+    """Optuna's address of a storage: anything with ``://`` is one, all else is the path of a SQLite file.
 
     Raises
     ------

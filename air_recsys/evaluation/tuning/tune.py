@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.tuning.runner import Runner, StudyCallback, counted, diverged, row
-from air_recsys.evaluation.tuning.score import Holdout
+from air_recsys.evaluation.tuning.runner import Holdout, Runner, StudyCallback, counted, diverged, row
 from air_recsys.evaluation.tuning.space import Domain, check_space, default_space, edges
 from air_recsys.evaluation.tuning.storage import open_study, storage_url
 from air_recsys.exceptions import ParameterError
@@ -54,12 +53,12 @@ class Tuning:
     device: str
 
     def model(self, **overrides: Any) -> AIR:
-        """Return an unfitted model with the best parameters, for all of the training data."""
+        """An unfitted model with the best parameters, for all of the training data."""
         settings = {"settings": "fixed", "random_state": self.random_state, "device": self.device} | self.best_params
         return AIR.of_preset(self.preset, **settings | overrides)
 
     def trials(self) -> pd.DataFrame:
-        """Return the finished trials, best first: trial, value, state, epochs, seconds and the parameters.
+        """The finished trials, best first: trial, value, state, epochs, seconds and the parameters.
 
         The state is "complete", "pruned" (given up half-way) or "diverged"; only complete trials have a value.
         """
@@ -183,7 +182,7 @@ def _prepare(
 
 
 def _described(search: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a search as a study keeps it."""
+    """The description of a search as a study keeps it."""
     domains = {f"space[{name!r}]": repr(domain) for name, domain in search["space"].items()}
     return {name: value for name, value in search.items() if name != "space"} | domains
 

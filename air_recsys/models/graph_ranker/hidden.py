@@ -14,7 +14,7 @@ from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
-from air_recsys.models.graph_ranker.pattern import log_trend, times_columns, with_half_life
+from air_recsys.models.graph_ranker.inputs import RankerSettings, log_trend, times_columns, with_half_life
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -26,7 +26,6 @@ from air_recsys.models.graph_ranker.regression import (
     normalised_items,
 )
 from air_recsys.models.graph_ranker.scorers import FactorScorer, of_length_one
-from air_recsys.models.graph_ranker.settings import RankerSettings
 
 _MAX_ENTRIES = 50_000_000  # most scores of one scorer
 _LENGTH = 20

@@ -23,11 +23,17 @@ from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
 from air_recsys.models.graph_ranker.hidden import VALIDATIONS, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.inputs import (
+    RankerSettings,
+    check_settings,
+    interaction_pattern,
+    interaction_times,
+    own_items,
+    some_users,
+)
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, own_items, some_users
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.settings import RankerSettings, check_settings
 from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
@@ -66,7 +72,7 @@ class GraphRanker(Recommender):
     drawn at random.
 
     With times, items that gain interactions may count more in regression and factors (`item_trend`), and later items
-    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.pattern`.
+    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.inputs`.
 
     Parameters
     ----------

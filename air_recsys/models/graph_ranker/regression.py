@@ -32,9 +32,8 @@ from numpy.polynomial.chebyshev import chebinterpolate
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.pattern import times_columns
+from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.nn.devices import in_workers, one_blas_thread
 from air_recsys.training.softmax import row_pattern
 

@@ -17,7 +17,7 @@ import torch
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
-from air_recsys.models.graph_ranker.pattern import times_columns
+from air_recsys.models.graph_ranker.inputs import times_columns
 from air_recsys.models.ranking.catalogue import Catalogue
 
 _SUMMED = 8192  # entries of a sum in single precision

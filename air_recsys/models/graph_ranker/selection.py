@@ -11,9 +11,8 @@ import pandas as pd
 from air_recsys.models import learned
 from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.progress import Progress
-from air_recsys.models.graph_ranker.settings import RankerSettings
-from air_recsys.models.graph_ranker.steps import StepSearch
+from air_recsys.models.graph_ranker.inputs import RankerSettings
+from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
 MOST_SEARCHED = 2_000_000  # interactions that a search sees

@@ -19,8 +19,8 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import ItemFactors
-from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.pattern import (
+from air_recsys.models.graph_ranker.inputs import (
+    RankerSettings,
     interaction_pattern,
     interaction_times,
     item_gains,
@@ -28,9 +28,9 @@ from air_recsys.models.graph_ranker.pattern import (
     own_items,
     with_half_life,
 )
+from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.models.new_rows import as_rows, check_signs
 from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
 from air_recsys.models.state import FittedState

@@ -10,7 +10,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.models import Recommender
-from air_recsys.report.plots.theme import ink
+from air_recsys.report.plots.theme import ink, weight_colors
 from air_recsys.storage.validation import import_extra
 
 if TYPE_CHECKING:
@@ -156,3 +156,16 @@ def finish(ax: Axes, title: str, x: str, y: str, /, **legend: Any) -> None:
     ax.set(title=title, xlabel=x, ylabel=y)
     light_grid(ax)
     ax.legend(**({"frameon": False, "fontsize": "small"} | legend))
+
+
+def bare(axes: Axes) -> None:
+    """Remove ticks and frame, and keep labels and title."""
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def draw_weights(axes: Axes, weights: np.ndarray, title: str, **style: Any) -> None:
+    """Draw a matrix of weights with a thin frame."""
+    axes.imshow(weights, cmap=weight_colors(), **style)
+    axes.set_title(title, fontsize="medium")
+    axes.spines[:].set(visible=True, color=ink(), alpha=0.3, linewidth=0.6)

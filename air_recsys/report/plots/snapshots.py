@@ -13,9 +13,17 @@ from scipy.cluster import hierarchy
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
-from air_recsys.report.plots.axes import COLOR_OF, figure_and_axes, finish, logarithmic, new_grid, side_by_side
+from air_recsys.report.plots.axes import (
+    COLOR_OF,
+    bare,
+    draw_weights,
+    figure_and_axes,
+    finish,
+    logarithmic,
+    new_grid,
+    side_by_side,
+)
 from air_recsys.report.plots.graphs import community_order, effective_neighbors, mean_weights, self_edge_share
-from air_recsys.report.plots.panels import bare, draw_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

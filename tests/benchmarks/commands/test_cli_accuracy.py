@@ -34,7 +34,7 @@ def movielens(monkeypatch):
     users = pd.DataFrame({"age": np.arange(30)}, index=data.user_ids)
     items = pd.DataFrame({"title": ["x"] * 20, "year": np.arange(20)}, index=data.item_ids)
     for name, made in (("load_movielens", data), ("load_movielens_users", users), ("load_movielens_items", items)):
-        monkeypatch.setattr(f"benchmarks.accuracy.regimes.{name}", lambda root, variant, made=made: made)
+        monkeypatch.setattr(f"benchmarks.accuracy.ratings_data.{name}", lambda root, variant, made=made: made)
     return data
 
 
@@ -83,7 +83,7 @@ def test_every_set_is_measured_and_tells_its_command(run, given):
     assert list(systems) == ["Surprise SVD"]
     written = json.loads(Path("x.json").read_text(encoding="utf-8"))
     assert [report["title"] for report in written["reports"]] == ["Error on douban", "Error on ml-1m"]
-    command = "`air-recsys bench ratings --set douban --system 'Surprise SVD'`"
+    command = "`python -m benchmarks ratings --set douban --system 'Surprise SVD'`"
     assert written["reports"][0]["notes"] == [command, "AIR: settings"]
     assert {"versions", "machine"} <= set(written)
     assert command in result.stdout
@@ -104,7 +104,7 @@ def test_ablations_take_the_place_of_the_systems(run, given):
     assert {"AIR", "no pattern", "adam"} <= set(systems)
     assert systems["no pattern"].settings == "AIR.for_ratings(pattern_features=0, n_sweeps=5)"
     assert systems["adam"].settings == "AIR.for_ratings(solver='adam')"  # knows no sweeps
-    assert "`air-recsys bench ratings --set douban --air n_sweeps=5 --validation --ablation`" in result.stdout
+    assert "`python -m benchmarks ratings --set douban --air n_sweeps=5 --validation --ablation`" in result.stdout
 
 
 def test_the_page_is_written_from_what_the_command_wrote(run, given, tmp_path):
@@ -113,7 +113,7 @@ def test_the_page_is_written_from_what_the_command_wrote(run, given, tmp_path):
     assert result.stdout == "wrote page.md\n"
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "## Error on douban" in page
-    assert "* `air-recsys bench ratings --set douban`" in page
+    assert "* `python -m benchmarks ratings --set douban`" in page
 
 
 def test_few_ratings_and_hidden_users_and_items_are_folds(run, given, movielens):
@@ -128,7 +128,9 @@ def test_few_ratings_and_hidden_users_and_items_are_folds(run, given, movielens)
     assert not hidden & set(items.train.item_ids)
     assert len(np.unique(users.test.user_index)) == 3
     assert "year" in options["origin"]
-    assert "`air-recsys bench ratings --set ml-100k --cold item --cold user --keep 0.2 --features`" in result.stdout
+    assert (
+        "`python -m benchmarks ratings --set ml-100k --cold item --cold user --keep 0.2 --features`" in result.stdout
+    )
     told = systems["AIR"].train(items.train)
     assert told.interactions_.n_features == (1, 1)
     assert hidden <= set(told.interactions_.item_ids)
@@ -161,14 +163,14 @@ def test_regimes_that_there_are_not_are_refused(run, given, movielens, arguments
 
 def test_graphs_of_a_set_are_shown_to_those_that_read_them(run, given, monkeypatch):
     graphs = MontiGraphs(sp.csr_array(np.kron(np.eye(10), [[0.0, 1.0], [1.0, 0.0]])), None)
-    monkeypatch.setattr("benchmarks.accuracy.regimes.load_monti_graphs", lambda root, name: graphs)
+    monkeypatch.setattr("benchmarks.accuracy.ratings_data.load_monti_graphs", lambda root, name: graphs)
     result = run("ratings", "--set", "douban", "--graphs", "--air", "user_graph_strength=0.5")
     ((_, (fold,), systems, options),) = given[0]
     assert list(systems) == ["AIR", "AIR langevin", "AIR without graphs", "AIR langevin without graphs"]
     assert options["origin"].endswith("beside the ratings the graphs of Monti et al.")
     assert systems["AIR"].train(fold.train).user_graph_strength_ == 0.5
     assert systems["AIR without graphs"].train(fold.train).user_graph_strength_ == 0
-    assert "`air-recsys bench ratings --set douban --air user_graph_strength=0.5 --graphs`" in result.stdout
+    assert "`python -m benchmarks ratings --set douban --air user_graph_strength=0.5 --graphs`" in result.stdout
 
 
 def test_affinities_are_measured_by_what_is_hidden(run, monkeypatch):
@@ -183,4 +185,4 @@ def test_affinities_are_measured_by_what_is_hidden(run, monkeypatch):
     result = run("affinities", "--setting", "pairs", "--setting", "both", "--system", "AIR", "--validation")
     assert [call[:3] for call in calls] == [("davis", "pairs", ["AIR"]), ("davis", "both", ["AIR"])]
     assert calls[0][3] == {"validation": True, "seed": 0, "threads": 1}
-    assert "`air-recsys bench affinities --setting both --system AIR --validation`" in result.stdout
+    assert "`python -m benchmarks affinities --setting both --system AIR --validation`" in result.stdout

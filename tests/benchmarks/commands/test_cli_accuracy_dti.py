@@ -1,11 +1,11 @@
-"""`air-recsys bench dti`: what it refuses before any work."""
+"""`python -m benchmarks dti`: what it refuses before any work."""
 
 from __future__ import annotations
 
 import pytest
 
 from air_recsys.exceptions import DataError, ParameterError
-from benchmarks.commands.accuracy import Setting, _dti_parameters, dti
+from benchmarks.commands.accuracy import _dti_parameters, dti
 
 
 def test_parameters_are_read_as_values_or_words() -> None:
@@ -24,4 +24,4 @@ def test_other_parameters_are_refused(text: str) -> None:
 
 def test_hidden_drugs_need_similarities() -> None:
     with pytest.raises(DataError, match="--similarities"):
-        dti(settings=[Setting.CVS2])
+        dti(settings=["cvs2"])

@@ -89,7 +89,7 @@ def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
     first, second = (report["notes"][0] for report in content["reports"])
     assert first == second
     assert first == (
-        "`air-recsys bench ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
+        "`python -m benchmarks ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
     )
     _, part, _, rest = calls[0]
     assert part.name == "validation"
@@ -103,7 +103,7 @@ def test_times_are_of_the_training_part(calls, monkeypatch):
         timed.append((name, shown, options))
         return ResultTable(f"Time of lists on {name}", "protocol", [{"system": "x", "lists_seconds": 0.5}])
 
-    monkeypatch.setattr("benchmarks.accuracy.ranking_times.bench_ranking_times", bench)
+    monkeypatch.setattr("benchmarks.accuracy.ranking.bench_ranking_times", bench)
     invoke_times("--set", "ml-1m", "--set", "gowalla", "--json", "times.json")
     assert [(name, options) for name, _, options in timed] == [
         ("ml-1m", {"seed": 0, "threads": 2}),

@@ -224,10 +224,10 @@ def test_table_2_and_the_pages(tmp_path, monkeypatch):
     pages_of.mkdir()
     monkeypatch.setattr(pages, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(pages, "REPORTS", pages_of)
-    assert benchmarks("pages").status == 1
+    assert benchmarks("reports").status == 1
     assert made(pages_of) == []  # a broken file leaves all pages as they were
     write_json(tmp_path / "results" / "accuracy-a.json", report | origin)
-    ended = benchmarks("pages")
+    ended = benchmarks("reports")
     assert (ended.status, ended.err) == (0, "")
     page = (pages_of / "reproduction.md").read_text(encoding="utf-8")
     assert page.count("\n## ") == 1

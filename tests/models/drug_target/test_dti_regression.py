@@ -9,7 +9,7 @@ import torch
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models.drug_target.completion import Completed, affinity, complete, left_out, spectrum
 from air_recsys.models.drug_target.whole import chosen_share, regress
-from benchmarks.accuracy.dti_peers import ease_scores
+from benchmarks.accuracy.peers.gip import ease_scores
 
 
 def sparse(seed: int = 0) -> np.ndarray:

@@ -97,7 +97,7 @@ def test_factors_are_trained_as_far_as_there_is_time(
         advance(trainer, position)
 
     monkeypatch.setattr(SoftmaxTrainer, "advance", slowly)
-    monkeypatch.setattr("air_recsys.models.graph_ranker.steps._PATIENCE", 5)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.progress._PATIENCE", 5)
     ways = hidden_parts(likes().to_csr().astype(np.float32), None, "auto", 0)
 
     def begun(pattern: sp.csr_array) -> FactorTraining:

@@ -14,11 +14,10 @@ from air_recsys.exceptions import DataError, ModelFileError, ParameterError
 from air_recsys.models.graph_ranker import hidden, ranker, regression
 from air_recsys.models.graph_ranker.factors import FactorTraining, trained_factors
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart, hidden_parts, hide_fifth
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, some_users
+from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.progress import Progress
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.selection import Search
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.training import train
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.settings import RankerSettings
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "device": "cpu"}
 N_USERS, N_ITEMS = 130, 40

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.models.graph_ranker.hidden import hidden_parts
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, log_trend, with_half_life
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, log_trend, with_half_life
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "n_validation": 100, "device": "cpu"}

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
+from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.regression import (
     NormalisedItems,
     exact_weights,
@@ -16,9 +17,8 @@ from air_recsys.models.graph_ranker.regression import (
     regression_scorer,
 )
 from air_recsys.models.graph_ranker.scorers import of_length_one
-from air_recsys.models.graph_ranker.settings import RankerSettings
-from benchmarks.accuracy.ranking_filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking_peers import EASE, RDLAE
+from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
+from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from air_recsys import Interactions
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker.factors import FactorTraining
 from air_recsys.models.graph_ranker.hidden import HeldOut, hidden_parts
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
-from air_recsys.models.graph_ranker.progress import Progress
-from air_recsys.models.graph_ranker.steps import StepSearch
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
+from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.training import train
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining

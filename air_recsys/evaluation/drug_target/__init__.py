@@ -1,1 +1,0 @@
-"""Folds of drugs and targets, and what is measured on them."""

@@ -1,0 +1,194 @@
+"""A system of an experiment: what trains it, of which package it is, and systems of models of one's own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from air_recsys.data.ids import close_names
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.models import GraphRanker
+
+_DISTRIBUTIONS = {"surprise": "scikit-surprise", "lightfm": "lightfm-next"}  # where not the name of the package
+
+
+class System(NamedTuple):
+    """A model by the function that trains it and returns it."""
+
+    train: Callable[[Interactions], Any]
+    settings: str
+    needs: str | None = None  # the package that it requires
+    extra: str = ""  # the extra that installs it
+    changed: tuple[str, ...] = ()  # the changes that it reads
+    new_users: bool = False  # whether it makes lists for users whom it was not trained on, too
+
+
+def train(make: Callable[..., Any], settings: Mapping[str, Any], shown: Interactions) -> Any:
+    """A model made with some settings, trained."""
+    return make(**settings).fit(shown)
+
+
+def train_plainly(
+    make: Callable[..., Any], settings: Mapping[str, Any], shown: Interactions, *, timed: bool = False
+) -> Any:
+    """A model that reads ratings alone, trained on what `ratings_alone` leaves."""
+    return make(**settings).fit(ratings_alone(shown, timed=timed))
+
+
+def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
+    """Ratings without weights, features and, unless `timed`, times, for models that read none of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ratings_alone(Interactions.from_dense([[5, 3]]).with_features(item=np.eye(2))).item_features is None
+    True
+    """
+    pairs = data.user_index, data.item_index
+    times = data.timestamps if timed else None
+    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)
+
+
+def make_surprise(algorithm: Any, **options: Any) -> Any:
+    """A model of Surprise that predicts ratings."""
+    from air_recsys.adapters.surprise_peer import SurpriseModel
+
+    return SurpriseModel(algorithm, **options)
+
+
+def make_implicit(algorithm: Any, **options: Any) -> Any:
+    """A model of implicit that makes lists."""
+    from air_recsys.adapters.implicit_peer import ImplicitLists
+
+    return ImplicitLists(algorithm, **options)
+
+
+def system_of(model: Any) -> System:
+    """A model of the caller's as a system: one of this library, of Surprise or of implicit, or one like these.
+
+    Each training takes a copy.
+
+    Raises
+    ------
+    ParameterError
+        Unless it has ``fit``, and ``predict`` or ``lists``.
+    """
+    if isinstance(model, System):
+        return model
+    if (found := _of_host(model)) is not None:
+        return found
+    answers = hasattr(model, "predict") or hasattr(model, "lists")
+    if isinstance(model, type) or not hasattr(model, "fit") or not answers:
+        raise ParameterError(
+            "expected the name of a system, a model with fit, and with predict or lists, or one of Surprise or "
+            f"implicit, found {_shown(model)}"
+        )
+    new_users = hasattr(model, "lists_of_new") or isinstance(model, GraphRanker)
+    return System(partial(_fit_copy, model), repr(model), new_users=new_users)
+
+
+def _fit_copy(model: Any, shown: Interactions) -> Any:
+    copied: Any = clone(model) if hasattr(model, "get_params") else deepcopy(model)
+    copied.fit(shown)
+    return copied
+
+
+def _shown(model: Any) -> str:
+    return f"the class {model.__name__}: make a model of it" if isinstance(model, type) else repr(model)
+
+
+def _of_host(model: Any) -> System | None:
+    """A model of Surprise or implicit as a system; only libraries that are imported are looked at."""
+    for module, base, make in (
+        ("surprise", "AlgoBase", make_surprise),
+        ("implicit.recommender_base", "RecommenderBase", make_implicit),
+    ):
+        of_library = getattr(sys.modules.get(module), base, None)
+        if of_library is not None and isinstance(model, of_library):
+            kind = type(model)
+            return System(partial(_train_given, make, model), f"{kind.__module__}.{kind.__qualname__}, as given")
+    return None
+
+
+def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) -> Any:
+    return make(deepcopy(model)).fit(shown)
+
+
+def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
+    """The systems of some names, in that order; upper and lower case are alike, and "all" names each.
+
+    Raises
+    ------
+    ParameterError
+        For a name that no system has, with the nearest one.
+
+    Examples
+    --------
+    >>> from air_recsys.models import BiasModel, GlobalMean
+    >>> systems = {"Mean": system_of(GlobalMean()), "Biases": system_of(BiasModel())}
+    >>> list(named(systems, ["biases", "all"]))
+    ['Biases', 'Mean']
+    >>> named(systems, ["bias"])
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: no system is called 'bias': did you mean Biases? The systems are Mean, Biases
+    """
+    folded = {name.lower(): name for name in systems}
+    chosen: dict[str, System] = {}
+    for name in names:
+        if name.lower() == "all":
+            chosen |= {each: system for each, system in systems.items() if each not in chosen}
+        elif name.lower() in folded:
+            chosen[folded[name.lower()]] = systems[folded[name.lower()]]
+        else:
+            close = close_names(name.lower(), folded, n=1)
+            meant = f"did you mean {folded[close[0]]}? The" if close else "the"
+            raise ParameterError(f"no system is called {name!r}: {meant} systems are {', '.join(systems)}")
+    return chosen
+
+
+def installed(systems: Mapping[str, System]) -> tuple[dict[str, System], list[str]]:
+    """The systems whose package is installed, and a line a package that is not, with how to install it.
+
+    Examples
+    --------
+    >>> some = {"Biases": System(print, ""), "Ghost": System(print, "", "no_such_package")}
+    >>> found, absent = installed(some)
+    >>> list(found), absent
+    (['Biases'], ['not installed: Ghost (pip install no_such_package)'])
+    """
+    found = {name: system for name, system in systems.items() if system.needs is None or find_spec(system.needs)}
+    absent: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        if name not in found:
+            assert system.needs is not None
+            absent.setdefault(_DISTRIBUTIONS.get(system.needs, system.needs), []).append(name)
+    lines = [f"not installed: {', '.join(names)} (pip install {package})" for package, names in absent.items()]
+    return found, lines
+
+
+def check_installed(systems: Mapping[str, System]) -> None:
+    """Raise `MissingExtraError` where the package of a system is not installed."""
+    for system in systems.values():
+        if system.needs is not None and find_spec(system.needs) is None:
+            raise MissingExtraError(system.needs, system.extra)
+
+
+def check_changes(systems: Mapping[str, System], changes: Iterable[str]) -> None:
+    """Raise `ParameterError` for a change that none of the systems has taken.
+
+    Examples
+    --------
+    >>> check_changes({"AIR": System(print, "", changed=("n_sweeps",))}, ["n_epochs"])
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: none of the systems AIR reads n_epochs
+    """
+    for name in changes:
+        if not any(name in system.changed for system in systems.values()):
+            raise ParameterError(f"none of the systems {', '.join(systems)} reads {name}")

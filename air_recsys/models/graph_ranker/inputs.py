@@ -1,0 +1,196 @@
+"""What a `GraphRanker` is given: its settings, who has what, how much an item of a user counts, and what gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import ParameterError
+from air_recsys.metrics.checks import Csr
+from air_recsys.storage.validation import check_choice, check_real
+
+_LATEST = 0.1  # share of the interactions that a trend is read from
+_PRIOR = 2.0  # interactions at the mean rate, added to those of each item
+_RANGES = {
+    "source": (-2.0, 10.0),
+    "target": (-2.0, 10.0),
+    "share": (0.0, 1.0),
+    "penalty": (0.0, 1e6),
+    "life": (0.0, 1e6),
+}
+"""By the last word of a name."""
+_ABOVE_ZERO = ("factor_temperature", "regression_penalty")
+
+
+class RankerSettings(NamedTuple):
+    """What a `GraphRanker` chooses on hidden parts of its training data.
+
+    An exponent says how much less something popular counts: it is divided by (number of its interactions)^exponent.
+    """
+
+    factor_temperature: float = 0.15  # of the exponentials of cosines
+    regression_exponent: float = 0.5  # of users, where items are regressed on each other
+    regression_share: float = 1.0  # of the items' own degrees in the penalty; the rest is the same for all
+    regression_penalty: float = 8.0
+    regression_source: float = 0.25
+    regression_target: float = -0.25
+    user_half_life: float = 0.0  # an item counts half if its user has so many later ones; 0: all count alike
+    item_trend: float = 0.0  # power of an item's share of the latest interactions over its share of all
+    factor_weight: float = 0.5
+    regression_weight: float = 1.0
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of factors and regression, without those that are 0."""
+        weights = {"factor": self.factor_weight, "regression": self.regression_weight}
+        return {name: weight for name, weight in weights.items() if weight}
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Self:
+        """The settings among some values by name; raise `LookupError` or `ValueError` where they are not there."""
+        settings = cls(*(float(values[name]) for name in cls._fields))
+        if not np.isfinite(settings).all():
+            raise ValueError("expected finite settings, found NaN or infinity")
+        return settings
+
+
+def check_settings(settings: Any) -> None:
+    """Raise `ParameterError` unless these are settings by name, each in its range.
+
+    Examples
+    --------
+    >>> check_settings({"regression_share": 2.0})
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: regression_share must be a number >= 0 and <= 1, found 2.0
+    """
+    if not isinstance(settings, Mapping):
+        raise ParameterError(f"settings must be a mapping or None, found {type(settings).__name__}")
+    for name, value in settings.items():
+        check_choice("a name in settings", name, RankerSettings._fields)
+        lowest, highest = _RANGES.get(name.rpartition("_")[2], (0.0, 10.0))
+        check_real(name, value, minimum=lowest, maximum=highest, strict=name in _ABOVE_ZERO)
+    if not RankerSettings(**settings).weights:
+        raise ParameterError("expected factor_weight or regression_weight above 0 in settings, found both 0")
+
+
+def interaction_pattern(data: Interactions) -> Csr:
+    """1 for every pair that interacted, (n_users, n_items)."""
+    ones = np.ones(data.n_ratings, dtype=np.float32)
+    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+
+def ones_of(rows: Any, n_columns: int) -> Csr:
+    """1 for every stored entry of a CSR matrix, with so many columns.
+
+    Examples
+    --------
+    >>> ones_of(sp.csr_array([[0.0, 5.0]]), 3).toarray()
+    array([[0., 1., 0.]], dtype=float32)
+    """
+    ones = np.ones(rows.nnz, dtype=np.float32)
+    return sp.csr_array((ones, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, n_columns))
+
+
+def interaction_times(data: Interactions) -> Csr | None:
+    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ.
+
+    Examples
+    --------
+    >>> data = Interactions([0, 0], [1, 0], [1, 1], ["ann"], ["x", "y"], timestamps=[30, 10])
+    >>> interaction_times(data).toarray()
+    array([[10, 30]])
+    """
+    times = data.timestamps
+    if times is None or not np.ptp(times):
+        return None
+    return sp.csr_array((times, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+
+def some_users(pattern: Csr, seed: int, most: int) -> Csr:
+    """The rows of a pattern, or some of them, at random, that have at most so many interactions.
+
+    Examples
+    --------
+    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 5).shape
+    (1, 5)
+    """
+    if pattern.nnz <= most:
+        return pattern
+    users = np.random.default_rng(seed).permutation(pattern.shape[0])
+    within = np.cumsum(np.diff(pattern.indptr)[users]) <= most
+    return pattern[np.sort(users[within])]
+
+
+def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
+    """A matrix with its columns multiplied, in the type of the matrix.
+
+    Examples
+    --------
+    >>> times_columns(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1.0, 2.0, 0.5])).toarray()
+    array([[1. , 0. , 0.5]])
+    """
+    data = matrix.data * scales.astype(matrix.dtype)[matrix.indices]
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+# -------------------------------------------------------------------- times
+
+
+def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
+    """How much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
+    times = interaction_times(data) if settings.user_half_life else None
+    return with_half_life(pattern, times, settings.user_half_life)
+
+
+def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
+    """The logs of what the scores of the items are multiplied by, (n_items,); 0 without a trend or times."""
+    times = interaction_times(data) if settings.item_trend else None
+    return np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
+
+
+def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
+    """A pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
+
+    Entries of the same time count the same. A half-life of 0, or no times: all count alike.
+
+    Examples
+    --------
+    >>> times = sp.csr_array(np.array([[10, 30, 20, 20]]))
+    >>> with_half_life(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
+    array([[0.25, 1.  , 0.5 , 0.5 ]], dtype=float32)
+    """
+    if not half_life or times is None:
+        return pattern
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    order = np.lexsort((times.data, rows))
+    ordered, moments = rows[order], times.data[order]
+    begins = np.flatnonzero(np.r_[True, (np.diff(ordered) > 0) | (moments[1:] != moments[:-1])][: ordered.size])
+    ends = np.repeat(np.r_[begins[1:], ordered.size], np.diff(np.r_[begins, ordered.size]))
+    later = np.empty(rows.size)
+    later[order] = pattern.indptr[ordered + 1] - ends
+    weights = pattern.data * (half_life / (half_life + later)).astype(pattern.dtype)
+    return sp.csr_array((weights, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def log_trend(times: Csr) -> np.ndarray:
+    r"""The log of how much more of the latest tenth each item has than of all interactions, (n_items,).
+
+    .. math:: t_j = \log \frac{n_j^{latest} + 2}{x n_j + 2}
+
+    with x the share that is latest, a tenth or a little more where many have the same time.
+
+    Examples
+    --------
+    >>> times = sp.csr_array(np.repeat([[1, 2], [1, 3], [1, 3]], 10, axis=0))
+    >>> np.exp(log_trend(times)).round(2)
+    array([0.17, 1.83])
+    """
+    first = np.sort(times.data)[int((1 - _LATEST) * times.nnz)]
+    latest = times.data >= first
+    share, counts = latest.mean(), np.bincount(times.indices, minlength=times.shape[1])
+    gained = np.bincount(times.indices[latest], minlength=times.shape[1])
+    return np.log((gained + _PRIOR) / (share * counts + _PRIOR))

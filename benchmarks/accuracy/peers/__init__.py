@@ -1,0 +1,1 @@
+"""Peers that no package has, written from their papers."""
