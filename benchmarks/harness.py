@@ -78,9 +78,8 @@ class Case(NamedTuple):
         root = data_root(data)
         for dataset in map(get_dataset, self.data):
             place = root / dataset.folder
-            absent = [path for path in dataset.provides if not (place / path).exists()]
-            if absent:
-                expected = f"{self.name} expects {dataset.title} in {place}, found no {absent[0]}"
+            if not place.is_dir():  # which files do is up to the loader
+                expected = f"{self.name} expects {dataset.title} in {place}, found no such folder"
                 raise DataFileError(f"{expected}; {dataset.how_to_get}")
         return root
 

@@ -78,7 +78,7 @@ def test_an_extra_is_named_before_any_work():
 
 def test_a_set_that_lacks_is_named_with_what_is_expected(tmp_path):
     with pytest.raises(
-        DataFileError, match=r"toy one expects MovieLens 1M in .*ml-1m, found no ratings.dat; get it with"
+        DataFileError, match=r"toy one expects MovieLens 1M in .*ml-1m, found no such folder; get it with"
     ):
         case(run=f"{__name__}:of_data", data=["ml-1m"]).folder(tmp_path)
 
