@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.datasets import make_syn_netflix
+from air_recsys.data.sets.syn_netflix import make_syn_netflix
 from air_recsys.evaluation.completion import complete, hide, recovery
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.dti import DrugTargetAIR, enrichment_curve
+from air_recsys.evaluation.enrichment import enrichment_curve
 from air_recsys.evaluation.rating_errors import probability_reliability
 from air_recsys.evaluation.resampling import UserResamples, advantage_of, with_interval
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models.drug_target.answers import cross_calibrated
+from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.report.charts import panel
 from air_recsys.report.document import Markup, check_page, element, gallery, page_html, picture, section, table
 from air_recsys.report.learned import graph_section, parameters_section

@@ -31,7 +31,7 @@ from air_recsys.report.plots.axes import has_swept, positive
 from air_recsys.report.plots.snapshots import graphs_over_time
 
 if TYPE_CHECKING:
-    from air_recsys.dti import DrugTargetAIR
+    from air_recsys.models.drug_target.model import DrugTargetAIR
     from air_recsys.report.plots.snapshots import Course
 
 Name = Callable[[Hashable], str]
