@@ -23,7 +23,7 @@ extensions = [
     "docstrings",
     "story",
 ]
-exclude_patterns = ["_*", "results"]
+exclude_patterns = ["_*"]
 html_math_renderer = "mathml"
 nitpicky = True
 # Single backticks in docstrings name a thing: a link where the reference has it, else code.

@@ -45,6 +45,15 @@ def test_shell_blocks_are_shell():
         assert checked.returncode == 0, checked.stderr
 
 
+def test_benchmarks_that_the_pages_name_are_there():
+    from benchmarks.commands import accuracy, experiments, reproduce
+
+    known = {*accuracy.COMMANDS, *experiments.COMMANDS, *reproduce.COMMANDS}
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    named = {name for text in texts for name in re.findall(r"python -m benchmarks\s+([a-z][\w-]*)", text)}
+    assert named - known == set()
+
+
 def test_the_check_sees_what_there_is_not():
     for line in ("air-recsys trian", "air-recsys train --no-such x", "air-recsys dti nothing", "air-recsys --no-such"):
         assert unknown_words(line) != []
