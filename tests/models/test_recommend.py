@@ -102,7 +102,8 @@ def test_blocks_of_users_change_nothing(make, monkeypatch):
     monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 3 * N_ITEMS)
     found = model.recommend(asked, 4)
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
-    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)  # lists of likes are scored in single precision
+    # Lists of likes are scored in single precision.
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)
 
 
 @every_model
