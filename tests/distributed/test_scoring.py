@@ -182,8 +182,7 @@ def test_what_fails_in_a_worker_is_said_and_leaves_nothing(cluster, tmp_path, mo
 
 
 @pytest.mark.order
-@pytest.mark.parametrize("batch_size", [1, 4, 7, 1000])
-@pytest.mark.parametrize("row_group_size", [3, 1000])
+@pytest.mark.parametrize(("batch_size", "row_group_size"), [(1, 1000), (4, 3), (7, 3), (1000, 1000)])
 def test_batches_and_row_groups_change_nothing(in_process, tmp_path, model, batch_size, row_group_size):
     ids = users_of(model)
     users = write(tmp_path / "users.parquet", pd.DataFrame({"user": ids}), row_group_size=row_group_size)

@@ -31,9 +31,10 @@ def seen(share):
     return sp.csr_array(np.random.default_rng(1).random((N_USERS, N_ITEMS)) < share)
 
 
-@pytest.mark.parametrize("largest", [0, 1, 3])
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
-@pytest.mark.parametrize("n", [1, 10, N_ITEMS, N_ITEMS + 3])
+@pytest.mark.parametrize(
+    ("largest", "share", "n"),
+    [(0, 0.3, 10), (0, 0.99, N_ITEMS), (1, 0.0, N_ITEMS + 3), (1, 0.3, 1), (3, 0.99, 10), (3, 0.0, N_ITEMS)],
+)
 def test_lists_with_ties_are_the_same_to_the_bit(largest, share, n):
     for block_size in (7, None):
         options = {"seen": seen(share), "block_size": block_size}

@@ -37,9 +37,10 @@ def loss_by_hand(each: ColumnFactors, temperature: float, power: float) -> Tenso
     return total / 6
 
 
-@pytest.mark.parametrize(("temperature", "power"), [(0.11, 1.1), (1.0, 1.0), (0.5, 2.0)])
-@pytest.mark.parametrize("held", [1, 10, 1000])
-@pytest.mark.parametrize("graph", [None, GRAPH])
+@pytest.mark.parametrize(
+    ("temperature", "power", "held", "graph"),
+    [(0.11, 1.1, 1, None), (0.11, 1.1, 1000, GRAPH), (1.0, 1.0, 10, GRAPH), (0.5, 2.0, 1000, None)],
+)
 def test_value_and_gradients_are_those_of_the_formula(
     monkeypatch: pytest.MonkeyPatch, temperature: float, power: float, held: int, graph: ColumnGraph | None
 ) -> None:
