@@ -5,15 +5,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from gpu_cases import needs_gpu
 
 from air_recsys import AIR
 from air_recsys.exceptions import DataError
 from air_recsys.models.ranking.top_items import top_items
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = needs_gpu
 
 N_USERS, N_ITEMS = 300, 200
 
@@ -76,8 +74,8 @@ def test_memory_is_that_of_a_block():
     rng = np.random.default_rng(0)
     factors = [rng.normal(size=shape).astype(np.float32) for shape in ((100_000, 4), (5_000, 4), (5_000,))]
     torch.cuda.reset_peak_memory_stats()
-    top_items(*factors, 10, device="cuda")  # 2 GB of scores
-    assert torch.cuda.max_memory_allocated() < 600e6
+    top_items(*factors, 10, device="cuda")  # 2 GB of scores, in blocks of 134 MB
+    assert torch.cuda.max_memory_allocated() < 1.2e9  # topk takes scratch of several times its input
 
 
 def test_a_model_recommends_there_what_it_recommends_here():
