@@ -72,9 +72,9 @@ def test_parts_within_some_rows_cover_them_in_order():
     ("shape", "dtype"),
     [((5, 3), torch.float64), ((16, 1), torch.float32), ((33, 7), torch.float64), ((1000, 20), torch.float32)],
 )
-def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dtype):
+def test_blocks_draw_what_one_call_draws(blocks_of, shape: tuple[int, int], dtype):
     """With the generator in the same state afterwards, so that what is drawn next is the same too."""
-    monkeypatch.setattr("air_recsys.distributed.laplacian._BLOCK_ROWS", 16)
+    blocks_of(16)
     whole, shards = (torch.Generator().manual_seed(1) for _ in range(2))
     normal = torch.empty(shape, dtype=dtype).normal_(0.1, 0.3, generator=whole)
     uniform = torch.empty(shape, dtype=dtype).uniform_(-(shape[0] ** -0.5), shape[0] ** -0.5, generator=whole)
@@ -84,8 +84,8 @@ def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dt
     assert torch.equal(uniform_rows(*shape, rows, generator=shards, dtype=dtype), uniform[rows])
 
 
-def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(monkeypatch):
-    monkeypatch.setattr("air_recsys.graphs.candidates._BLOCK_ENTRIES", 100)
+def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(blocks_of):
+    blocks_of(100)
     generator = torch.Generator().manual_seed(0)
     points, others = (torch.empty(50, 4, dtype=torch.float64).normal_(generator=generator) for _ in range(2))
     weighted = points @ (others.T @ others)
