@@ -4,11 +4,9 @@ What it does untouched is in `test_implicit_softmax.py`.
 """
 
 import copy
-import importlib
 import io
 import json
 import re
-import sys
 import warnings
 
 import numpy as np
@@ -24,7 +22,7 @@ from implicit.utils import ParameterWarning
 from air_recsys.adapters._implicit_files import digests_of
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
 from air_recsys.datasets import load_movielens
-from air_recsys.exceptions import DataError, DeviceError, MissingExtraError, ModelFileError, NotFittedError
+from air_recsys.exceptions import DataError, DeviceError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
 from air_recsys.storage.tensor_files import to_sealed_json
 
@@ -862,15 +860,3 @@ def test_movielens_is_ranked_as_well_as_by_als(data_root):
     ours, theirs = (evaluation.precision_at_k(each, train, test, show_progress=False) for each in (model, als))
     assert ours > theirs - 0.005
     assert ours > 0.3
-
-
-# -------------------------------------------------------------------- the host
-
-
-def test_a_missing_implicit_is_named_with_its_extra(monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "implicit"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    for name in [name for name in sys.modules if name.startswith("air_recsys.adapters.implicit")]:
-        monkeypatch.delitem(sys.modules, name)
-    with fails(MissingExtraError, "this needs implicit, which is not installed: pip install 'air-recsys[implicit]'"):
-        importlib.import_module("air_recsys.adapters.implicit")

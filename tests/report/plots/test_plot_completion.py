@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import Normalize
 
 from air_recsys import AIR, DMF, BiasModel
-from air_recsys.exceptions import DataError, MissingExtraError
+from air_recsys.exceptions import DataError
 from air_recsys.report.plots import plot_completion
 
 
@@ -89,9 +89,3 @@ def test_a_model_too_large_to_be_drawn():
         plot_completion(
             AIR.for_ratings(n_factors=1, n_sweeps=1, device="cpu").fit(np.arange(6003).reshape(2001, 3) % 5)
         )
-
-
-def test_a_missing_matplotlib_names_the_extra(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"this needs matplotlib, .* pip install 'air-recsys\[viz\]'"):
-        plot_completion(model)
