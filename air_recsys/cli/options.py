@@ -143,13 +143,7 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
 
 
 def parse_values(settings: list[str] | None) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into names and Python values; what is no literal stays text.
-
-    Examples
-    --------
-    >>> parse_values(["tv_reg=0.01", "axis=items"])
-    {'tv_reg': 0.01, 'axis': 'items'}
-    """
+    """Turn NAME=VALUE texts into names and Python values; what is no literal stays text."""
     parsed: dict[str, Any] = {}
     for text in settings or []:
         name, sign, value = text.partition("=")

@@ -147,11 +147,6 @@ def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: in
         where all are below.
     n_users, seed : int
         How many users' lists are asked for at most, drawn with that seed.
-
-    Raises
-    ------
-    DataError
-        If no test item is relevant.
     """
     test = fold.test
     by_default = min(fold.train.ratings.mean(), test.ratings.max(initial=-np.inf))
@@ -216,14 +211,7 @@ def _spread(values: np.ndarray, task: Task) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A system on all folds.
-
-    Attributes
-    ----------
-    name : str
-    measures : list of Measures
-        One a fold.
-    """
+    """A system on all folds, and its measures on each of them."""
 
     name: str
     measures: list[Measures]

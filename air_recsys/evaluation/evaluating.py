@@ -97,11 +97,6 @@ def evaluate_lists(
         corrected for the number of systems by the method of Holm: read it where several systems are compared.
     ResultTable
         NDCG of the users with few, some and many training items, or items given, a third of the users each.
-
-    Raises
-    ------
-    ParameterError
-        For a k out of range, and for a system that makes no lists for the new users of a fold.
     """
     if not 1 <= k <= fold.train.n_items:
         raise ParameterError(f"k must be in 1..{fold.train.n_items}, the number of items, found {k}")

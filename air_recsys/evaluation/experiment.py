@@ -87,13 +87,7 @@ class Costs(NamedTuple):
 
 
 def ask(model: Any, shown: Interactions, question: Question) -> Answer:
-    """The ratings and the lists that a trained model is asked for.
-
-    Raises
-    ------
-    DataError
-        If predicted ratings are not one finite number per pair.
-    """
+    """The ratings and the lists that a trained model is asked for."""
     predicted, deviation, lists = None, None, None
     if question.pairs is not None and tells_ratings(model):
         predicted, deviation = ask_ratings(model, question.pairs)
@@ -294,14 +288,7 @@ def rated_pairs(data: Interactions) -> Pairs:
 
 
 def check_sealed(shown: Pairs, asked: Pairs) -> None:
-    """Raise `LeakError` where a pair of `asked` is among those of `shown`.
-
-    Examples
-    --------
-    >>> check_sealed(([0], [1]), ([0, 1], [1, 1]))
-    Traceback (most recent call last):
-    air_recsys.evaluation.experiment.LeakError: 1 of 2 tested pairs are among the training data, first (0, 1)
-    """
+    """Raise `LeakError` where a pair of `asked` is among those of `shown`."""
     trained, tested = (pd.MultiIndex.from_arrays([np.asarray(ids) for ids in pairs]) for pairs in (shown, asked))
     leaked = tested.to_numpy()[tested.isin(trained)]
     if len(leaked):

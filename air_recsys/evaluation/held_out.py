@@ -102,20 +102,6 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
     refit : bool
         Fit the model anew on 90 % of its ratings, drawn at random with seed 0, and compare on the others. Without
         this and without `test`, the training ratings are compared, and the title says so.
-
-    Raises
-    ------
-    ParameterError
-        For both `test` and `refit`.
-    DataError
-        If `test` cannot be used.
-
-    Examples
-    --------
-    >>> model = BiasModel().fit(np.array([[5.0, 1.0], [4.0, np.nan]]))
-    >>> evaluation = evaluate_model(model, test=np.array([[np.nan, np.nan], [np.nan, 1.0]]))
-    >>> evaluation.title, [row["model"] for row in evaluation.rows]
-    ('Error on test ratings', ['BiasModel', 'GlobalMean'])
     """
     if test is not None and refit:
         raise ParameterError("expected either test ratings or refit, found both")

@@ -42,14 +42,7 @@ class NewUsersLister(Lister, Protocol):
 
 
 class Recommending:
-    """The lists of a model of this library, by positions; those of new users of a `GraphRanker` alone.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [1, 1, 1], [np.nan, 1, 1]])
-    >>> Recommending(GraphRanker(settings={})).fit(data).lists(np.array([0, 1]), 2).tolist()
-    [[2, -1], [-1, -1]]
-    """
+    """The lists of a model of this library, by positions; those of new users of a `GraphRanker` alone."""
 
     def __init__(self, model: Recommender) -> None:
         self.model = model
@@ -80,14 +73,7 @@ class Recommending:
 
 
 class Popularity:
-    """The most interacted items that a user does not have.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [np.nan, 1, 1]])
-    >>> Popularity().fit(data).lists(np.array([0, 1]), 1).tolist()
-    [[2], [0]]
-    """
+    """The most interacted items that a user does not have."""
 
     def fit(self, interactions: Interactions) -> Self:
         """Count."""
@@ -133,15 +119,6 @@ def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
 def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
     """The mean of each measure over the users and its 95 % interval.
 
-    Parameters
-    ----------
-    by_user : mapping of str to ndarray, shape (b,)
-        As from `air_recsys.metrics.user_measures`.
-    resamples : UserResamples
-        Of these users.
-    k : int
-        Of the lists.
-
     Returns
     -------
     dict of str to float
@@ -170,19 +147,6 @@ def holm(p_values: Any) -> np.ndarray:
 
     Of m tests in ascending order the i-th, from 1, gets :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_j)`. Among all
     tests of equal systems, one is then below 0.05 with a probability of at most 0.05.
-
-    Parameters
-    ----------
-    p_values : array_like, shape (n,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, np.nan, 0.03]).tolist()
-    [0.03, 0.06, nan, 0.06]
 
     References
     ----------
@@ -229,13 +193,7 @@ def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]
 
 
 def popularity_groups(counts: np.ndarray) -> np.ndarray:
-    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
-
-    Examples
-    --------
-    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
-    [2, 0, 2, 1]
-    """
+    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each."""
     order = np.argsort(-counts, kind="stable")
     before = np.cumsum(counts[order]) - counts[order]
     group = np.empty(counts.size, dtype=np.int64)

@@ -57,13 +57,6 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
         The share that is held out, of "random", "time" and "last". By default 0.1, of likes 0.2, and of "last" a
         single one of each user.
     seed : int
-
-    Raises
-    ------
-    ParameterError
-        For another split, or a share beside a split that has none.
-    DataError
-        If the data cannot be divided so.
     """
     split = "random" if split is None else split
     if split not in SPLITS and test_fraction is not None:
@@ -107,18 +100,6 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
     """Given training and test ratings as one fold over the ids of both.
 
     Ids of one part that are integers count as text where those of the other are text.
-
-    Raises
-    ------
-    DataError
-        If a pair is in both parts, or the training part has features that new ids would lack.
-
-    Examples
-    --------
-    >>> train = Interactions.from_dense([[5.0, np.nan]], item_ids=["x", "y"])
-    >>> test = Interactions.from_dense([[4.0]], item_ids=["y"])
-    >>> given_parts(train, test).folds[0].test
-    Interactions(n_users=1, n_items=2, n_ratings=1, density=50.00 %, ratings 4..4)
     """
     users, items = (_of_both(*sides) for sides in ((train.users, test.users), (train.items, test.items)))
     if train.user_features is not None or train.item_features is not None:

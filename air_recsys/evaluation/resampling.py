@@ -34,13 +34,6 @@ class UserResamples:
     users : ndarray, shape (n,)
         Whose value each of the n is; ids of any kind.
     n_resamples, seed : int
-
-    Examples
-    --------
-    >>> errors = np.array([1.0, -1.0, 1.0, 3.0])
-    >>> resamples = UserResamples(np.array(["a", "a", "b", "b"]))
-    >>> interval_of(np.sqrt(2.0), resamples.root_mean(errors**2)).low
-    1.0
     """
 
     def __init__(self, users: np.ndarray, n_resamples: int = 1_000, seed: int = 0) -> None:
@@ -75,13 +68,7 @@ class UserResamples:
 
 
 def interval_of(value: float, draws: np.ndarray) -> Interval:
-    """A value with the 0.025 and 0.975 quantiles of what was drawn.
-
-    Examples
-    --------
-    >>> interval_of(20.0, np.arange(41.0))
-    Interval(value=20.0, low=1.0, high=39.0)
-    """
+    """A value with the 0.025 and 0.975 quantiles of what was drawn."""
     low, high = np.nanquantile(draws, (0.025, 0.975))
     return Interval(float(value), float(low), float(high))
 
@@ -146,15 +133,6 @@ class ByUsers:
         Of a user who was not tested on a fold both are 0.
     root : bool
         Whether the value is the root of the mean: the sums are those of squared errors.
-
-    Examples
-    --------
-    >>> squared = ByUsers(np.array([[8.0, 0.0, 2.0]]), np.array([[2, 1, 2]]), root=True)
-    >>> round(squared.value(), 3)
-    1.414
-    >>> low, high = squared.interval(seed=0)
-    >>> low < squared.value() < high
-    True
     """
 
     sums: np.ndarray

@@ -74,11 +74,6 @@ def system_of(model: Any) -> System:
     """A model of the caller's as a system: one of this library, of Surprise or of implicit, or one like these.
 
     Each training takes a copy.
-
-    Raises
-    ------
-    ParameterError
-        Unless it has ``fit``, and ``predict`` or ``lists``.
     """
     if isinstance(model, System):
         return model
@@ -123,11 +118,6 @@ def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) ->
 
 def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
     """The systems of some names, in that order; upper and lower case are alike, and "all" names each.
-
-    Raises
-    ------
-    ParameterError
-        For a name that no system has, with the nearest one.
 
     Examples
     --------
@@ -181,14 +171,7 @@ def check_installed(systems: Mapping[str, System]) -> None:
 
 
 def check_changes(systems: Mapping[str, System], changes: Iterable[str]) -> None:
-    """Raise `ParameterError` for a change that none of the systems has taken.
-
-    Examples
-    --------
-    >>> check_changes({"AIR": System(print, "", changed=("n_sweeps",))}, ["n_epochs"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: none of the systems AIR reads n_epochs
-    """
+    """Raise `ParameterError` for a change that none of the systems has taken."""
     for name in changes:
         if not any(name in system.changed for system in systems.values()):
             raise ParameterError(f"none of the systems {', '.join(systems)} reads {name}")

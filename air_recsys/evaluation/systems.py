@@ -124,11 +124,6 @@ def beside_air(air: AIR, peers: Iterable[str], seed: int) -> dict[str, System]:
         Keys of `PEERS`.
     seed : int
         Of the models of Surprise.
-
-    Raises
-    ------
-    ParameterError, MissingExtraError
-        For another peer, and where Surprise is not installed.
     """
     every = comparable_systems(seed=seed)
     systems = {"AIR": system_of(air)}
@@ -155,12 +150,6 @@ def beside_ranker(
         Parameters of `GraphRanker`.
     new_users : bool
         Whether lists of users are asked for whom the systems were not trained on.
-
-    Raises
-    ------
-    ParameterError, MissingExtraError
-        For another peer, for one that makes no lists for new users where they are asked for, and where implicit is
-        not installed.
     """
     every = comparable_systems(seed=seed, threads=0)
     systems = {"GraphRanker": ranker_system({"random_state": seed} | dict(changes or {}))}

@@ -119,14 +119,6 @@ def exact_factors(matrix: np.ndarray, mean: float) -> Factors:
         Finite.
     mean : float
         :math:`\mu`, what all scores have in common and similarities should not see.
-
-    Examples
-    --------
-    >>> factors = exact_factors(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 1.0]]), mean=3.0)
-    >>> (factors.user_factors @ factors.item_factors.T + factors.mean).round(12)
-    array([[1., 2.],
-           [3., 6.],
-           [5., 1.]])
     """
     left, values, right = np.linalg.svd(matrix - mean, full_matrices=False)  # (m, r), (r,), (r, n)
     roots = np.sqrt(values)

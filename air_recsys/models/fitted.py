@@ -142,14 +142,6 @@ _NOT_MEASURED = "not measured: see score(test), or fit with validation_fraction=
 def model_card(call: str, state: FittedState, told: str) -> str:
     """Facts of a fitted model as HTML.
 
-    Parameters
-    ----------
-    call : str
-        The repr of the model.
-    state : FittedState
-    told : str
-        What a search of settings tells; may be empty.
-
     Examples
     --------
     >>> from air_recsys import BiasModel

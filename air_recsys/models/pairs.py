@@ -116,11 +116,6 @@ def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.
         What users took since; values do not count.
     score_block : callable
         Takes positions of users, (b,), and returns their scores of all items, (b, n_items).
-
-    Raises
-    ------
-    DataError
-        If no known user has such an item.
     """
     users, items, _ = pairs_of(state, test)
     known = (users >= 0) & (items >= 0)

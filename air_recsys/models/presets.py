@@ -161,11 +161,6 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
     of_model : iterable of str
         The parameters that `AIR` has itself.
 
-    Raises
-    ------
-    ParameterError
-        For an override that neither `AIR` nor the solver reads; the message names the solver that does.
-
     Examples
     --------
     >>> preset_parameters("ratings", {"n_sweeps": 5, "clip": False}, ["clip", "solver"])["solver"]
@@ -184,19 +179,7 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
 
 
 def routed(model: BaseEstimator, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain settings of a model and of its solver as `set_params` takes them.
-
-    Raises
-    ------
-    ParameterError
-        For a setting that neither the model nor its solver reads.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> routed(AIR(), {"clip": True, "n_epochs": 5})
-    {'clip': True, 'solver__n_epochs': 5}
-    """
+    """Plain settings of a model and of its solver as `set_params` takes them."""
     own = model.get_params(deep=False)
     others = {name: value for name, value in settings.items() if name not in own}
     if not others:

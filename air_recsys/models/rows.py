@@ -109,13 +109,6 @@ class LeastSquaresRows:
         lambda_b; None for rows without a bias.
     unobserved_weight : float
         omega.
-
-    Examples
-    --------
-    >>> solver = LeastSquaresRows(np.array([[1.0], [2.0]]), np.zeros(2), np.zeros((1, 1)))
-    >>> solver.solve(sp.csr_array([[3.0, 0.0], [1.0, 2.0]])).factors
-    array([[3.],
-           [1.]])
     """
 
     def __init__(

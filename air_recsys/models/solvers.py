@@ -260,13 +260,7 @@ SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variation
 
 
 def as_solver(value: Any) -> Solver:
-    """A solver, given as such or by its shorthand.
-
-    Examples
-    --------
-    >>> as_solver("langevin")
-    Langevin()
-    """
+    """A solver, given as such or by its shorthand."""
     if isinstance(value, str) and value in SOLVERS:
         return SOLVERS[value]()
     if not isinstance(value, tuple(SOLVERS.values())):
@@ -292,11 +286,6 @@ def solver_from_json(content: Any) -> Solver:
 
 def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
     """A copy of a solver with other values of some parameters.
-
-    Raises
-    ------
-    ParameterError
-        For a parameter that the solver does not read; the message names the solver that does.
 
     Examples
     --------
@@ -383,11 +372,6 @@ def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
         The settings given. Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask
         for "adam".
     asked : str or Solver
-
-    Examples
-    --------
-    >>> solver_for({}), solver_for({"n_factors": 3, "n_sweeps": 9}), solver_for({"n_epochs": 9})
-    ('variational', 'variational', 'adam')
     """
     if not isinstance(asked, str) or asked != AUTO:
         return asked

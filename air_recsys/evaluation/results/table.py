@@ -73,13 +73,7 @@ class ResultTable:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it.
-
-    Raises
-    ------
-    ParameterError
-        If the folder does not exist.
-    """
+    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it."""
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -98,13 +92,7 @@ def _write_device(target: Path, text: str) -> None:
 
 
 def format_number(value: Any) -> str:
-    """A number with four decimals, or three significant digits where it is smaller.
-
-    Examples
-    --------
-    >>> format_number(0.91234), format_number(0.0001234), format_number(12.345), format_number(float("nan"))
-    ('0.9123', '0.000123', '12.3', '-')
-    """
+    """A number with four decimals, or three significant digits where it is smaller."""
     if value is None or math.isnan(value):
         return "-"
     if abs(value) >= 10:

@@ -58,11 +58,6 @@ def default_space(
     where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
     "auto" for `data`.
 
-    Raises
-    ------
-    ParameterError
-        For an unknown preset.
-
     Examples
     --------
     >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])

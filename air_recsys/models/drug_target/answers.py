@@ -133,14 +133,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def of(cls, scores: np.ndarray, interact: np.ndarray) -> Self:
-        """Return the calibration by pairs with these scores, of which some interact.
-
-        Examples
-        --------
-        >>> found = Calibration.of(np.array([0.0, 0.1, 0.2, 0.9]), np.array([0, 0, 0, 1]))
-        >>> found.of_scores(np.array([0.1, 0.9])).round(2).tolist()
-        [0.06, 0.62]
-        """
+        """Return the calibration by pairs with these scores, of which some interact."""
         from sklearn.isotonic import IsotonicRegression
 
         order = np.argsort(scores, kind="stable")

@@ -33,21 +33,10 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
         taken.
     ids : ndarray, shape (n,)
 
-    Raises
-    ------
-    DataError
-        For ids that it lacks, another shape, values outside [0, 1] or missing, distances, and a matrix that is far
-        from symmetric.
-
     Warns
     -----
     DataWarning
         Of a matrix that is a little off symmetry.
-
-    Examples
-    --------
-    >>> as_similarity("drug_similarity", [[1, 0.25], [0.25, 0.9]], np.array(["a", "b"])).tolist()
-    [[1.0, 0.25], [0.25, 1.0]]
     """
     if given is None:
         return None

@@ -42,18 +42,7 @@ GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array |
 
 @dataclass
 class ObjectiveEngine:
-    """Minimises AIR's objective; `DMF` and its like are this engine with fewer terms.
-
-    Parameters
-    ----------
-    setup : Setup
-    descent : Descent
-        How the factors are trained.
-    terms : Regularization
-        What ties rows and columns together.
-    given : callable, optional
-        Graphs in place of learned ones.
-    """
+    """Minimises AIR's objective; `DMF` and its like are this engine with fewer terms."""
 
     setup: Setup
     descent: Descent

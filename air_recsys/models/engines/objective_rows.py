@@ -205,15 +205,7 @@ class ObjectiveRows:
 
 
 def row_prior(own: np.ndarray, ratings: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows.
-
-    Parameters
-    ----------
-    own : ndarray, shape (m, r)
-        Factors of the trained rows.
-    ratings, predicted : ndarray, shape (n,)
-        The training ratings, and what the model makes of them.
-    """
+    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows."""
     if not own.any():
         return np.eye(own.shape[1])
     noise = max(float(np.mean((ratings - predicted) ** 2)), _NOISE * float(np.mean(ratings**2)))

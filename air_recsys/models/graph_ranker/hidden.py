@@ -79,12 +79,6 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     validation : {"auto", "random", "users", "last", "time"}
     seed : int
         Of what is random; interactions of the same time are hidden at random.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array(np.ones((2, 5), dtype=np.float32))
-    >>> [part.name for part in hidden_parts(pattern, None, "auto", 0)]
-    ['alike', 'popular_first', 'rare_first']
     """
     parts: list[HiddenPart] = []
     if validation == "users":
@@ -126,12 +120,6 @@ def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Cs
     -------
     shown, hidden : csr_array, shape (m, n)
         A fifth of each row, rounded, is hidden, but never all of it.
-
-    Examples
-    --------
-    >>> shown, hidden = hide_fifth(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 0)
-    >>> shown.sum(axis=1).tolist(), hidden.sum(axis=1).tolist()
-    ([4.0, 4.0], [1.0, 1.0])
     """
     counts = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
     waits = (
@@ -142,15 +130,7 @@ def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Cs
 
 
 def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
-    """The latest fifth of every row as the hidden part, of columns that occur in what is left.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[1, 2, 3], [3, 2, 1], [1, 1, 1]]))
-    >>> latest_of_rows(times > 0, times, 0).hidden.toarray()[:2].astype(int)
-    array([[0, 0, 1],
-           [1, 0, 0]])
-    """
+    """The latest fifth of every row as the hidden part, of columns that occur in what is left."""
     order = np.lexsort((_draws(pattern, seed), -times.data, _rows(pattern)))
     hide = _fifth_of_rows(pattern, order)
     return _known_alone("last", pattern, times, ~hide, hide)

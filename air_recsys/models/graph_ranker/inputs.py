@@ -96,14 +96,7 @@ def ones_of(rows: Any, n_columns: int) -> Csr:
 
 
 def interaction_times(data: Interactions) -> Csr | None:
-    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ.
-
-    Examples
-    --------
-    >>> data = Interactions([0, 0], [1, 0], [1, 1], ["ann"], ["x", "y"], timestamps=[30, 10])
-    >>> interaction_times(data).toarray()
-    array([[10, 30]])
-    """
+    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ."""
     times = data.timestamps
     if times is None or not np.ptp(times):
         return None
@@ -111,13 +104,7 @@ def interaction_times(data: Interactions) -> Csr | None:
 
 
 def some_users(pattern: Csr, seed: int, most: int) -> Csr:
-    """The rows of a pattern, or some of them, at random, that have at most so many interactions.
-
-    Examples
-    --------
-    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 5).shape
-    (1, 5)
-    """
+    """The rows of a pattern, or some of them, at random, that have at most so many interactions."""
     if pattern.nnz <= most:
         return pattern
     users = np.random.default_rng(seed).permutation(pattern.shape[0])
@@ -156,12 +143,6 @@ def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
     """A pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[10, 30, 20, 20]]))
-    >>> with_half_life(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
-    array([[0.25, 1.  , 0.5 , 0.5 ]], dtype=float32)
     """
     if not half_life or times is None:
         return pattern
@@ -182,12 +163,6 @@ def log_trend(times: Csr) -> np.ndarray:
     .. math:: t_j = \log \frac{n_j^{latest} + 2}{x n_j + 2}
 
     with x the share that is latest, a tenth or a little more where many have the same time.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.repeat([[1, 2], [1, 3], [1, 3]], 10, axis=0))
-    >>> np.exp(log_trend(times)).round(2)
-    array([0.17, 1.83])
     """
     first = np.sort(times.data)[int((1 - _LATEST) * times.nnz)]
     latest = times.data >= first

@@ -121,11 +121,6 @@ def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.T
     """The k largest of each row and their columns, (b, k) each, in descending order.
 
     In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
-
-    Examples
-    --------
-    >>> largest_of_rows(torch.tensor([[1.0, 3.0, 2.0]]), 2)
-    (tensor([[3., 2.]]), tensor([[1, 2]]))
     """
     n_groups = scores.shape[1] // _GROUP
     if n_groups < 2 * k:

@@ -37,11 +37,6 @@ class TimeBudget:
         None for all that it needs.
     spent : float
         Seconds before, of a fit that goes on.
-
-    Examples
-    --------
-    >>> TimeBudget(100.0, spent=60.0).has(0.5)
-    False
     """
 
     def __init__(self, seconds: float | None = None, spent: float = 0.0) -> None:

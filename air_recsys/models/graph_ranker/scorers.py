@@ -153,14 +153,7 @@ class WeightedScorers(NamedTuple):
 
 
 def of_length_one(scores: np.ndarray) -> np.ndarray:
-    """The scores of each user, (b, n_items), divided by their length, in float64; 0 where all are.
-
-    Examples
-    --------
-    >>> of_length_one(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
+    """The scores of each user, (b, n_items), divided by their length, in float64; 0 where all are."""
     unit = np.array(scores, dtype=np.float64)
     unit /= lengths_of(unit)
     return unit

@@ -26,13 +26,7 @@ _TEMPERATURES = (0.1, 0.25)
 
 
 def temperature_for(n_items: int) -> float:
-    """The temperature for so many items, 13.3 / log(n)^2 between 0.1 and 0.25: the more, the sharper.
-
-    Examples
-    --------
-    >>> [round(temperature_for(n), 3) for n in (100, 3_500, 40_000)]
-    [0.25, 0.2, 0.118]
-    """
+    """The temperature for so many items, 13.3 / log(n)^2 between 0.1 and 0.25: the more, the sharper."""
     lowest, highest = _TEMPERATURES
     return float(np.clip(_SHARPNESS / np.log(max(n_items, 2)) ** 2, lowest, highest))
 

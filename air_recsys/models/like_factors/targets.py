@@ -49,13 +49,6 @@ def is_auto(regularization: Any, alpha: Any) -> bool:
 def settings_for(likes: sp.csr_matrix, given: dict[str, Any]) -> dict[str, Any]:
     """The factors, regularization and alpha of a training; those that are given stay.
 
-    Parameters
-    ----------
-    likes : csr_matrix
-        Values > 0, at least one.
-    given : dict
-        Of the three names, each a number or "auto".
-
     Examples
     --------
     >>> likes = sp.csr_matrix(np.ones((20, 40)))

@@ -185,20 +185,6 @@ def recommendation_frame(
 def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:
     """The positions of the items of which lists may be made, ascending; None where all may.
 
-    Parameters
-    ----------
-    index : IdIndex
-        Of the items of the model.
-    items : id, array_like or set of ids, optional
-        Those that may be recommended, by default all.
-    exclude : id, array_like or set of ids, optional
-        Those that may not.
-
-    Raises
-    ------
-    UnknownIdError
-        For an id that the model does not know.
-
     Examples
     --------
     >>> index = IdIndex(["a", "b", "c"], "item")
@@ -216,13 +202,7 @@ def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.
 
 
 def list_length(n: int, n_items: int, allowed: np.ndarray | None = None) -> int:
-    """The length of lists: n, or what there is to recommend where that is less; at least 1.
-
-    Raises
-    ------
-    ParameterError
-        If n is no integer, or below 1.
-    """
+    """The length of lists: n, or what there is to recommend where that is less; at least 1."""
     return min(check_integer("n", n, minimum=1), max(n_items if allowed is None else allowed.size, 1))
 
 

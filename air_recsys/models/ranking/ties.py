@@ -131,12 +131,6 @@ def best_of(scores: np.ndarray, n: int, reach: np.ndarray | float) -> tuple[np.n
     -------
     positions, scores : ndarray, shape (b, n)
         -1 and -inf where nothing is left.
-
-    Examples
-    --------
-    >>> third = 1 / 3
-    >>> best_of(np.array([[0.5, 1.0, 3 * third, np.nextafter(1, 2), -np.inf]]), 3, 1.0)[0]
-    array([[1, 2, 3]])
     """
     n_rows, width = scores.shape
     tolerance = tolerance_of(torch.from_numpy(np.broadcast_to(np.asarray(reach, dtype=np.float64), n_rows).copy()))
