@@ -156,12 +156,6 @@ def recommended(
     liked : csr_matrix, optional
         One row per user and at most n_items columns; stored entries are left out.
     threads : int
-
-    Examples
-    --------
-    >>> liked = sp.csr_matrix([[1.0]])
-    >>> recommended(np.ones((1, 1)), np.array([[3.0], [1.0], [1.0]]), Asked([0], 2, None, None), liked, 1)[0]
-    array([[1, 2]], dtype=int32)
     """
     shape = (len(users), len(items))
     seen = None
@@ -189,12 +183,6 @@ def alike(
     own : ndarray of int, optional, shape (b,)
         The id of each query, which comes first of those that tie with it.
     threads : int
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> alike(rows[[2]], rows, Asked([2], 2, None, None), np.array([2]), 1)[0]
-    array([[2, 0]], dtype=int32)
     """
     n, filtered, chosen = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)

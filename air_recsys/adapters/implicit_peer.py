@@ -49,15 +49,7 @@ with needs_extra("implicit"):
 
 
 class ImplicitLists:
-    """A model of implicit that makes lists, for comparisons with ours.
-
-    Parameters
-    ----------
-    algorithm : {"als", "bpr"} or RecommenderBase
-        A name, or a model of implicit itself.
-    **parameters
-        Of the algorithm that is named.
-    """
+    """A model of implicit that makes lists, for comparisons with ours."""
 
     def __init__(self, algorithm: str | RecommenderBase, **parameters: Any) -> None:
         if isinstance(algorithm, RecommenderBase):

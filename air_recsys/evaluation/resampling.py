@@ -28,12 +28,6 @@ class UserResamples:
     """The same random draws of users, with replacement, for every measure: so differences are paired.
 
     More than 5,000 users are drawn in that many random groups.
-
-    Parameters
-    ----------
-    users : ndarray, shape (n,)
-        Whose value each of the n is; ids of any kind.
-    n_resamples, seed : int
     """
 
     def __init__(self, users: np.ndarray, n_resamples: int = 1_000, seed: int = 0) -> None:

@@ -117,18 +117,7 @@ def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) ->
 
 
 def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
-    """The systems of some names, in that order; upper and lower case are alike, and "all" names each.
-
-    Examples
-    --------
-    >>> from air_recsys.models import BiasModel, GlobalMean
-    >>> systems = {"Mean": system_of(GlobalMean()), "Biases": system_of(BiasModel())}
-    >>> list(named(systems, ["biases", "all"]))
-    ['Biases', 'Mean']
-    >>> named(systems, ["bias"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: no system is called 'bias': did you mean Biases? The systems are Mean, Biases
-    """
+    """The systems of some names, in that order; upper and lower case are alike, and "all" names each."""
     folded = {name.lower(): name for name in systems}
     chosen: dict[str, System] = {}
     for name in names:
@@ -144,15 +133,7 @@ def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, Syst
 
 
 def installed(systems: Mapping[str, System]) -> tuple[dict[str, System], list[str]]:
-    """The systems whose package is installed, and a line a package that is not, with how to install it.
-
-    Examples
-    --------
-    >>> some = {"Biases": System(print, ""), "Ghost": System(print, "", "no_such_package")}
-    >>> found, absent = installed(some)
-    >>> list(found), absent
-    (['Biases'], ['not installed: Ghost (pip install no_such_package)'])
-    """
+    """The systems whose package is installed, and a line a package that is not, with how to install it."""
     found = {name: system for name, system in systems.items() if system.needs is None or find_spec(system.needs)}
     absent: dict[str, list[str]] = {}
     for name, system in systems.items():

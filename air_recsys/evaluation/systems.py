@@ -115,16 +115,7 @@ def comparable_systems(
 
 
 def beside_air(air: AIR, peers: Iterable[str], seed: int) -> dict[str, System]:
-    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise.
-
-    Parameters
-    ----------
-    air : AIR
-    peers : iterable of str
-        Keys of `PEERS`.
-    seed : int
-        Of the models of Surprise.
-    """
+    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise."""
     every = comparable_systems(seed=seed)
     systems = {"AIR": system_of(air)}
     if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):

@@ -62,13 +62,6 @@ def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
     kind : str
         "user" or "item".
     ids : ndarray
-
-    Examples
-    --------
-    >>> given_graph(np.abs(np.subtract.outer(range(4), range(4))), "item", np.arange(4))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item \
-with itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
     """
     graph = given
     if not isinstance(graph, SimilarityGraph):

@@ -152,14 +152,7 @@ class Selection:
 
     @classmethod
     def from_json(cls, content: Any) -> Selection:
-        """The selection that `to_json` described; `ValueError`, `TypeError` or `LookupError` for something else.
-
-        Examples
-        --------
-        >>> chosen = Selection({"graph_neighbors": 5}, "groups", (Trial("groups", 0.25, math.inf),), "groups")
-        >>> Selection.from_json(chosen.to_json()) == chosen
-        True
-        """
+        """The selection that `to_json` described; `ValueError`, `TypeError` or `LookupError` for something else."""
         values, form, line = content["values"], content["form"], content["line"]
         if not (isinstance(values, Mapping) and isinstance(form, str) and isinstance(line, str)):
             raise ValueError("expected chosen settings by name, found others")

@@ -21,18 +21,7 @@ from air_recsys.storage.reading import checked_sparse
 def as_rows(
     data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
 ) -> tuple[sp.csr_array, np.ndarray | None]:
-    """New rows of a side as a CSR array over the other side's indices, and their weights.
-
-    Parameters
-    ----------
-    data : Interactions
-        What the model was trained on.
-    ratings : Interactions, DataFrame or SciPy sparse
-    weights : ndarray, optional
-    side : {"user", "item"}
-    hint : str
-        What the caller of a model can do about ids of the other side that are unknown.
-    """
+    """New rows of a side as a CSR array over the other side's indices, and their weights."""
     if isinstance(ratings, pd.DataFrame):
         ratings = Interactions.from_frame(ratings, allow_negative=True)
     if isinstance(ratings, Interactions):

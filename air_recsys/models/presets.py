@@ -160,11 +160,6 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
         `bias_decay` with the biases.
     of_model : iterable of str
         The parameters that `AIR` has itself.
-
-    Examples
-    --------
-    >>> preset_parameters("ratings", {"n_sweeps": 5, "clip": False}, ["clip", "solver"])["solver"]
-    Variational(n_sweeps=5)
     """
     chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
     given = {name.removeprefix("solver__"): value for name, value in overrides.items()}
@@ -205,16 +200,7 @@ _WIDTH = 100
 
 
 def shortest_call(model: Any) -> str | None:
-    """The call with the fewest arguments that makes the model; None where its solver is none.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> shortest_call(AIR.of_preset("ratings", solver="langevin", n_factors=30, n_sweeps=40))
-    "AIR.for_ratings(n_factors=30, solver='langevin', n_sweeps=40)"
-    >>> shortest_call(AIR(n_factors=30))
-    'AIR(n_factors=30)'
-    """
+    """The call with the fewest arguments that makes the model; None where its solver is none."""
     kind = type(model)
     if isinstance(model.solver, str) and model.solver in SOLVERS:
         model = kind(**model.get_params(deep=False) | {"solver": as_solver(model.solver)})

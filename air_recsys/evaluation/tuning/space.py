@@ -57,14 +57,6 @@ def default_space(
     For "ratings" it has what the posterior depends on. With ``solver="adam"`` it has the decays (that of the biases
     where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
     "auto" for `data`.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
-    >>> default_space("ratings", data)
-    {'n_factors': (5, 50, 'log'), 'pattern_features': (10, 300, 'log')}
-    >>> default_space("ratings", data, solver="adam")["weight_decay"]
-    (3.0, 50.0, 'log')
     """
     check_choice("preset", preset, list(PRESETS))
     if (preset, solver) != ("ratings", "adam"):

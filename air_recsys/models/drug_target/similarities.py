@@ -79,13 +79,7 @@ def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
 
 
 def with_nearest(id: Any, labels: Sequence[Any]) -> str:
-    """Return an id as text, with the nearest of some labels if one is near.
-
-    Examples
-    --------
-    >>> with_nearest("asprin", ["aspirin", "ibuprofen"])
-    "'asprin' (the nearest is 'aspirin')"
-    """
+    """Return an id as text, with the nearest of some labels if one is near."""
     names = {str(label).casefold(): label for label in labels}
     close = difflib.get_close_matches(str(id).casefold(), names, n=1)
     return f"{id!r}" + (f" (the nearest is {names[close[0]]!r})" if close else "")

@@ -81,8 +81,6 @@ class ObjectiveEngine:
         """Whether ratings that are all equal teach anything: beside pairs that are drawn to 0."""
         return self.descent.unobserved_weight > 0
 
-    # ---------------------------------------------------------------- before training
-
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
         descent, terms = self.descent, self.terms
@@ -202,8 +200,6 @@ class ObjectiveEngine:
         width = self.width(data)
         return width is None or width >= min(data.n_users, data.n_items)
 
-    # ---------------------------------------------------------------- training
-
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> GradientDescent:
@@ -220,8 +216,6 @@ class ObjectiveEngine:
     def factors(self) -> Factors:
         """The factors of the present state, in the unit of the ratings."""
         return factors_of(self._objective, self._scaling)
-
-    # ---------------------------------------------------------------- rows
 
     def equations(self) -> ObjectiveRows:
         """The equations of a row."""

@@ -108,8 +108,6 @@ class PosteriorEngine:
         """False: there is nothing to learn from."""
         return False
 
-    # ---------------------------------------------------------------- before training
-
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together."""
         self.setup.check(sparse=self.setup.graph_neighbors is not None)
@@ -196,8 +194,6 @@ class PosteriorEngine:
             return SUMS
         rest = limit - self._drift_bytes(data)
         return block_within(self._sizes(data), settings, self._number_of_features(data), rest)
-
-    # ---------------------------------------------------------------- training
 
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
@@ -341,8 +337,6 @@ class PosteriorEngine:
         left, right, users, items = (tensor.cpu().numpy() for tensor in self._estimate.scores())
         unit = self._scaling.unit
         return Factors(left * unit, right.copy(), users * unit, items * unit, self._scaling.mean)
-
-    # ---------------------------------------------------------------- rows
 
     def equations(self) -> PosteriorRows:
         """The equations of a row in the present state."""

@@ -112,13 +112,6 @@ def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int 
 
     "auto" is 10 for `exact` data. Else it is 20, and where the number of rows of the larger side is given, which of a
     posterior it is not, all pairs up to 1,000.
-
-    Examples
-    --------
-    >>> edges_per_node("auto"), edges_per_node("auto", exact=True), edges_per_node(7), edges_per_node(None)
-    (20, 10, 7, None)
-    >>> edges_per_node("auto", n_rows=1000), edges_per_node("auto", n_rows=1001)
-    (None, 20)
     """
     if value != "auto":
         return None if value is None else int(value)

@@ -70,15 +70,6 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
     of the past shows in which direction: therefore the three ways. `GraphRanker` says what each kind hides.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    times : csr_array, shape (m, n), optional
-        Of the entries of the pattern.
-    validation : {"auto", "random", "users", "last", "time"}
-    seed : int
-        Of what is random; interactions of the same time are hidden at random.
     """
     parts: list[HiddenPart] = []
     if validation == "users":
@@ -145,14 +136,6 @@ def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> Hidde
     seed : int
     number : int
         0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[1, 2, 5], [2, 1, 1], [9, 0, 0]]))
-    >>> latest_of_all(times > 0, times, 0).hidden.toarray().astype(int)  # the third row does not occur before
-    array([[0, 0, 1],
-           [0, 0, 0],
-           [0, 0, 0]])
     """
     size, from_last = int(np.ceil(_HIDDEN_SHARE * pattern.nnz)), np.empty(pattern.nnz, dtype=np.int64)
     from_last[np.lexsort((_draws(pattern, seed), -times.data))] = np.arange(pattern.nnz)

@@ -124,9 +124,6 @@ def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-# -------------------------------------------------------------------- times
-
-
 def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
     """How much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
     times = interaction_times(data) if settings.user_half_life else None

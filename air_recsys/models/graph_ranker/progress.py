@@ -29,15 +29,7 @@ _NAME = "steps"
 
 
 class TimeBudget:
-    """The seconds that a fit may take.
-
-    Parameters
-    ----------
-    seconds : float, optional
-        None for all that it needs.
-    spent : float
-        Seconds before, of a fit that goes on.
-    """
+    """The seconds that a fit may take."""
 
     def __init__(self, seconds: float | None = None, spent: float = 0.0) -> None:
         self.seconds = math.inf if seconds is None else seconds
@@ -213,13 +205,7 @@ class StepSearch:
                 self._load(progress.state[_NAME])
 
     def best(self, measure: Callable[[int], float]) -> int:
-        """The best number of steps, whose factors the ways have then; 0 without time for any.
-
-        Parameters
-        ----------
-        measure : callable
-            Returns how good lists are with the factors that the ways have, after so many steps.
-        """
+        """The best number of steps, whose factors the ways have then; 0 without time for any."""
         if self._trainings:
             self._search(measure)
             self._trainings.clear()  # several times the bytes of the factors

@@ -186,16 +186,7 @@ class Search:
 
 
 def members_of(history: pd.DataFrame) -> pd.DataFrame:
-    """NDCG and recall of the best candidate of each choice of terms, by the names of the terms.
-
-    Examples
-    --------
-    >>> history = pd.DataFrame({"regression_weight": 1.0, "factor_weight": [0, 0.5, 1]})
-    >>> members_of(history.assign(ndcg=[0.2, 0.25, 0.3], recall=0.3))
-                            ndcg  recall
-    regression               0.2     0.3
-    regression and factors   0.3     0.3
-    """
+    """NDCG and recall of the best candidate of each choice of terms, by the names of the terms."""
     figures = [name for name in history if str(name).startswith(("ndcg", "recall"))]
     tried = history[history["ndcg"].notna()]
     made_of = pd.Series("", index=tried.index, dtype=str)

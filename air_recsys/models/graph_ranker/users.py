@@ -126,14 +126,6 @@ def lists_of_users(
     -------
     items, scores : ndarray, shape (b, n)
         -1 and -inf where no item is left.
-
-    Examples
-    --------
-    >>> from air_recsys.models import GraphRanker
-    >>> taken = sp.csr_array(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1]], dtype=np.float32))
-    >>> model = GraphRanker(settings={}, device="cpu").fit(taken)
-    >>> lists_of_users(model, np.array([0]), 1, seen=taken[[0]])[0].tolist()
-    [[2]]
     """
     ranker = ready_state(model._fitted())
     n_items = ranker.fitted.data.n_items

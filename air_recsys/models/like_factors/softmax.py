@@ -116,18 +116,7 @@ def train_softmax_rows(
     *,
     progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, SoftmaxRows]:
-    """The factors of users and items and how others follow; users and items without likes have zeros.
-
-    Examples
-    --------
-    >>> likes = sp.csr_matrix(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
-    >>> settings = SoftmaxSettings(2, 0.25, 50, 0.01)
-    >>> users, items, rows = train_softmax_rows(likes, settings, 0, torch.device("cpu"))
-    >>> sorted((users @ items.T)[0].argsort()[2:])
-    [np.int64(0), np.int64(1)]
-    >>> np.allclose(rows.solver("user", items).solve(likes), users)
-    True
-    """
+    """The factors of users and items and how others follow; users and items without likes have zeros."""
     m, n = likes.get_shape()
     items = np.unique(likes.indices)
     pattern = ones_of(likes, n)[:, items]

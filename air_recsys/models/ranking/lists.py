@@ -159,15 +159,6 @@ def recommendation_frame(
     items, scores : ndarray, shape (b, n)
     known : ndarray of bool, shape (b,)
         Whether the lists are the model's, and not what is popular.
-
-    Examples
-    --------
-    >>> ids = np.array([11, 12])
-    >>> recommendation_frame(ids, np.array([7, 8]), np.array([[1, 0], [0, -1]]), np.ones((2, 2)), ids > 11)
-       user  item  score  rank   source
-    0    11     8    1.0     1  popular
-    1    11     7    1.0     2  popular
-    2    12     7    1.0     1    model
     """
     rows, ranks = np.nonzero(items >= 0)
     users = user_ids[rows]
@@ -183,14 +174,7 @@ def recommendation_frame(
 
 
 def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:
-    """The positions of the items of which lists may be made, ascending; None where all may.
-
-    Examples
-    --------
-    >>> index = IdIndex(["a", "b", "c"], "item")
-    >>> allowed_items(index, items=["c", "a", "c"]), allowed_items(index, exclude="b")
-    (array([0, 2]), array([0, 2]))
-    """
+    """The positions of the items of which lists may be made, ascending; None where all may."""
     if items is None and exclude is None:
         return None
     allowed = np.full(len(index), items is None)

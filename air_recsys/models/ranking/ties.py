@@ -93,14 +93,6 @@ def choose(
 def best(scores: torch.Tensor, n: int, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The n first scores of each row by the rule and their positions, (b, n) each.
 
-    Parameters
-    ----------
-    scores : Tensor, shape (b, m)
-        Without NaN; -inf comes last.
-    n : int
-        In 1..m.
-    tolerance : Tensor, shape (b,)
-
     Examples
     --------
     >>> best(torch.tensor([[1.0, 2.8, 2.9, 3.0]]), 2, torch.tensor([0.2]))
