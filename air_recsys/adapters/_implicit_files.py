@@ -33,7 +33,6 @@ def write(file: Any, model: str, parameters: dict[str, Any], arrays: Arrays, lea
         The name of its class.
     parameters, learned : dict
         As JSON can hold them; positions of generators are not stored.
-    arrays : dict of str to ndarray
     """
     values = {name: plain(value) for name, value in parameters.items()}
     if not isinstance(values["random_state"], int):

@@ -152,10 +152,8 @@ def recommended(
     Parameters
     ----------
     users, items : ndarray, shapes (b, r), (n_items, r)
-    asked : Asked
     liked : csr_matrix, optional
         One row per user and at most n_items columns; stored entries are left out.
-    threads : int
     """
     shape = (len(users), len(items))
     seen = None
@@ -179,10 +177,8 @@ def alike(
     ----------
     queries, others : ndarray, shapes (b, r), (m, r)
         Of length 1 or 0, in double precision.
-    asked : Asked
     own : ndarray of int, optional, shape (b,)
         The id of each query, which comes first of those that tie with it.
-    threads : int
     """
     n, filtered, chosen = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)

@@ -138,10 +138,8 @@ def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: in
 
     Parameters
     ----------
-    fold : Fold
     likes : bool
         Whether lists alone are asked for, and all test items are relevant.
-    k : int
     relevant : float or None
         The least rating of a relevant item, by default the mean of the training ratings, or the highest test rating
         where all are below.

@@ -30,7 +30,6 @@ def evaluate_ratings(
 
     Parameters
     ----------
-    folds : sequence of Fold
     systems : mapping of str to System
         As from `air_recsys.evaluation.systems.beside_air`.
     progress : bool
@@ -83,7 +82,6 @@ def evaluate_lists(
         At most the number of items.
     seed : int
         Of the bootstrap.
-    progress : bool
     protocol : str
         Where the fold came from.
 

@@ -88,26 +88,16 @@ class Exposure(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray, shape (n,)
-        Number of ratings of each node.
-    means : ndarray, shape (n,)
-        Mean of its ratings, NaN without any.
-    bands : ndarray, shape (n,)
-        Bands of the number of ratings, 0 the fewest, of about as many nodes each.
-    pattern : ndarray, shape (n,)
-        Communities of the graph by who rated what alone.
-    pattern_edges : csr_array, shape (n, n)
-        That graph.
     nmi : dict of str to float
         Normalised mutual information of the communities with the bands, with the communities of the pattern, with
         those of the values alone (ratings less the means of user and item, cosine), and with themselves shuffled.
     """
 
-    counts: np.ndarray
-    means: np.ndarray
-    bands: np.ndarray
-    pattern: np.ndarray
-    pattern_edges: sp.csr_array
+    counts: np.ndarray  # (n,), number of ratings of each node
+    means: np.ndarray  # (n,), mean of its ratings, NaN without any
+    bands: np.ndarray  # (n,), bands of the number of ratings, 0 the fewest, of about as many nodes each
+    pattern: np.ndarray  # (n,), communities of the graph by who rated what alone
+    pattern_edges: sp.csr_array  # (n, n), that graph
     nmi: dict[str, float]
 
 
@@ -118,7 +108,6 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     ----------
     graph : SimilarityGraph
         Of kind "item" or "user", over ids of `ratings`.
-    ratings : Interactions
     communities : Series of int, optional
         Indexed by id; by default those of the graph. Nodes of a negative one do not count.
 

@@ -169,7 +169,6 @@ def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions,
         Items by position, -1 where none is left.
     users : ndarray of int, shape (b,)
         The positions of their users.
-    train : Interactions
     shown : csr_array, shape (n_users, n_items)
         1 for each item that a user is known by; those of the training, and those given of new users.
     """

@@ -49,14 +49,12 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
 
     Parameters
     ----------
-    data : Interactions
     split : {"random", "time", "last"}, int, Split, sequence of Split, or None
         Random is a share of all ratings, and of likes a share of each user's. None is "random"; an int is a number of
         random folds.
     test_fraction : float, optional
         The share that is held out, of "random", "time" and "last". By default 0.1, of likes 0.2, and of "last" a
         single one of each user.
-    seed : int
     """
     split = "random" if split is None else split
     if split not in SPLITS and test_fraction is not None:

@@ -98,7 +98,6 @@ def advantage_of(
         "model", then its measures, the one that counts first.
     draws : mapping of str to ndarray
         That measure in the same resamples, by model.
-    higher_is_better : bool
 
     Examples
     --------
@@ -120,18 +119,11 @@ class ByUsers:
     """Sums of a measure over what was tested of each user, on each fold.
 
     Its value is the mean over the folds of sums / counts over all users, with a root for an RMSE.
-
-    Parameters
-    ----------
-    sums, counts : ndarray, shape (n_folds, n_users)
-        Of a user who was not tested on a fold both are 0.
-    root : bool
-        Whether the value is the root of the mean: the sums are those of squared errors.
     """
 
-    sums: np.ndarray
+    sums: np.ndarray  # (n_folds, n_users), of a user who was not tested on a fold both are 0
     counts: np.ndarray
-    root: bool = False
+    root: bool = False  # whether the value is the root of the mean: the sums are those of squared errors
 
     def value(self) -> float:
         """The measure."""

@@ -90,7 +90,6 @@ def comparable_systems(
     ----------
     changes : mapping, optional
         Parameters of AIR and DMF, as in `rating_systems`.
-    seed : int
     split : optional
         That of the comparison: for "time" and "last" `GraphRanker` chooses its settings on parts of that kind.
     threads : int

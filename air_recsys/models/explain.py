@@ -79,7 +79,6 @@ class Tables:
 
     Parameters
     ----------
-    state : FittedState
     sources : Sources
         What is known of the user.
     n : int

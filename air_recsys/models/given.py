@@ -61,7 +61,6 @@ def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
         A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
     kind : str
         "user" or "item".
-    ids : ndarray
     """
     graph = given
     if not isinstance(graph, SimilarityGraph):

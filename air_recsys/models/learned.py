@@ -81,21 +81,11 @@ def history_of(records: list[Record]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Trial:
-    """One form of the settings, trained on a part of the ratings and judged on the hidden rest.
+    """One form of the settings, trained on a part of the ratings and judged on the hidden rest."""
 
-    Parameters
-    ----------
-    form : str
-        Its name.
-    trainings : float
-        How long it was trained, as a share of the training that follows.
-    rmse : float
-        Root mean squared error on the hidden ratings, in their unit; infinite where the training failed.
-    """
-
-    form: str
-    trainings: float
-    rmse: float
+    form: str  # its name
+    trainings: float  # how long it was trained, as a share of the training that follows
+    rmse: float  # root mean squared error on the hidden ratings, in their unit; infinite where the training failed
 
 
 @dataclass(frozen=True)
@@ -106,21 +96,13 @@ class Selection:
     ----------
     values : dict
         Parameters that the form sets, by plain names; all others follow from formulas.
-    form : str
-        The name of the form, "" where there was none to choose.
-    trials : tuple of Trial
-        Empty where nothing was searched.
-    line : str
-        What was chosen, by how much, or why nothing was searched.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    form: str = ""
-    trials: tuple[Trial, ...] = ()
-    line: str = ""
-    interrupted: bool = False
+    form: str = ""  # the name of the form, "" where there was none to choose
+    trials: tuple[Trial, ...] = ()  # empty where nothing was searched
+    line: str = ""  # what was chosen, by how much, or why nothing was searched
+    interrupted: bool = False  # whether Ctrl-C ended the search
 
     def plain_values(self) -> dict[str, Any]:
         """The values by plain names, those of a solver beside its name; without what is still "auto".

@@ -111,7 +111,6 @@ def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.
 
     Parameters
     ----------
-    state : FittedState
     test : Interactions
         What users took since; values do not count.
     score_block : callable

@@ -25,10 +25,6 @@ _MOST_VALUES = 20  # of ratings that are told apart
 def portable_fold_in(model: Recommender) -> dict[str, Any]:
     """Numbers and arrays that the fold-in of a new user, its scores and their reasons follow from.
 
-    Parameters
-    ----------
-    model : Recommender
-
     Returns
     -------
     dict

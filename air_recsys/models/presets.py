@@ -18,21 +18,11 @@ from air_recsys.storage.validation import check_choice
 
 @dataclass(frozen=True)
 class Preset:
-    """The parameters that a preset changes.
+    """The parameters that a preset changes."""
 
-    Parameters
-    ----------
-    solver : str
-        The solver, unless another one is asked for.
-    model : dict
-        Parameters of `AIR`, whatever the solver.
-    solvers : dict of str to dict
-        Parameters of each solver, by its shorthand.
-    """
-
-    solver: str
-    model: dict[str, Any] = field(default_factory=dict)
-    solvers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    solver: str  # the solver, unless another one is asked for
+    model: dict[str, Any] = field(default_factory=dict)  # parameters of `AIR`, whatever the solver
+    solvers: dict[str, dict[str, Any]] = field(default_factory=dict)  # parameters of each solver, by its shorthand
 
 
 PRESETS: dict[str, Preset] = {

@@ -39,24 +39,12 @@ _SEED = 0
 
 
 class RatingValues(NamedTuple):
-    """The numbers that the probabilities of values follow from.
+    """The numbers that the probabilities of values follow from."""
 
-    Parameters
-    ----------
-    values : ndarray, shape (k,)
-        In ascending order.
-    thresholds : ndarray, shape (k - 1,)
-        Between them, on the scale of the scores.
-    habits : ndarray, shape (n_users, k)
-        Of the users; 1 is average.
-    shares : ndarray, shape (k,)
-        How often each value was given.
-    """
-
-    values: np.ndarray
-    thresholds: np.ndarray
-    habits: np.ndarray
-    shares: np.ndarray
+    values: np.ndarray  # (k,), in ascending order
+    thresholds: np.ndarray  # (k - 1,), between them, on the scale of the scores
+    habits: np.ndarray  # (n_users, k), of the users; 1 is average
+    shares: np.ndarray  # (k,), how often each value was given
 
     @classmethod
     def of(cls, state: FittedState) -> Self:

@@ -106,7 +106,6 @@ def limited(scores: np.ndarray, clip: Clip, scale: tuple[float, float], *, binar
 
     Parameters
     ----------
-    scores : ndarray
     clip : bool or "binary"
         False leaves scores as they are, True limits them to `scale`. "binary" pushes those of 0/1 data, see `pushed`,
         and limits others to `scale`, unless it is a single value.

@@ -68,15 +68,9 @@ class ScoreContributions(NamedTuple):
 
 
 class RowSolver(Protocol):
-    """Solves for rows of one side against the fixed other side.
+    """Solves for rows of one side against the fixed other side."""
 
-    Attributes
-    ----------
-    others : ndarray, shape (n_others, r)
-        The factors of the fixed side.
-    """
-
-    others: np.ndarray
+    others: np.ndarray  # (n_others, r), the factors of the fixed side
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
         """The factors and biases of rows.

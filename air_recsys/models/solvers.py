@@ -361,7 +361,6 @@ def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
     settings : mapping
         The settings given. Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask
         for "adam".
-    asked : str or Solver
     """
     if not isinstance(asked, str) or asked != AUTO:
         return asked

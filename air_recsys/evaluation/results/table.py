@@ -27,26 +27,13 @@ _PACKAGES = (
 
 @dataclass
 class ResultTable:
-    """A table of results and all that is needed to measure it again.
-
-    Parameters
-    ----------
-    title : str
-    protocol : str
-        How the figures were obtained: data, split, seeds, selection.
-    rows : list of dict
-        One result each; floats keep full precision in JSON.
-    notes : list of str
-        Notes on the figures.
-    aside : list of str
-        Columns that stand in the rows and in JSON, and not in the text.
-    """
+    """A table of results and all that is needed to measure it again."""
 
     title: str
-    protocol: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    aside: list[str] = field(default_factory=list)
+    protocol: str  # how the figures were obtained: data, split, seeds, selection
+    rows: list[dict[str, Any]] = field(default_factory=list)  # one result each; floats keep full precision in JSON
+    notes: list[str] = field(default_factory=list)  # notes on the figures
+    aside: list[str] = field(default_factory=list)  # columns that stand in the rows and in JSON, and not in the text
 
     def table(self) -> str:
         """The rows as text, with three significant digits and more where they matter."""

@@ -18,8 +18,6 @@ class Answers:
     ----------
     values, weights, scores : ndarray, shape (n_drugs, n_targets)
         What was recorded, how much each record counts, and the scores that follow.
-    similarities : pair of ndarray or None
-    strengths : Strengths
     kept : mapping, optional
         What was computed before: "scores" (open ones), "held_out".
     """

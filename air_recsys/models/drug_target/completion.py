@@ -77,7 +77,6 @@ def complete(
         a, for sides with a similarity.
     noise : float
         sigma > 0.
-    n_rounds : int
     device : str
         Device of the rounds; the result is in the memory of the CPU.
     """

@@ -43,33 +43,16 @@ _NOISE = 1e-3  # least noise, as a fraction of the mean squared rating; some mod
 
 @dataclass(frozen=True)
 class ObjectiveRows:
-    """The equations of a row, by the parameters that they read.
-
-    Parameters
-    ----------
-    depth : int
-    weight_decay : float
-    bias_decay : float, optional
-        None for a model without biases.
-    unobserved_weight : float
-    unit : float
-        Ratings per value trained on.
-    strengths : tuple of float or "auto"
-        Of the user graph and of the item graph.
-    ties_all : bool
-        Whether a term of the objective ties a row to all others.
-    clips : bool or "binary"
-        How predictions are limited.
-    """
+    """The equations of a row, by the parameters that they read."""
 
     depth: int
     weight_decay: float
-    bias_decay: float | None
+    bias_decay: float | None  # None for a model without biases
     unobserved_weight: float
-    unit: float
-    strengths: tuple[float | str, float | str]
-    ties_all: bool
-    clips: Clip
+    unit: float  # ratings per value trained on
+    strengths: tuple[float | str, float | str]  # of the user graph and of the item graph
+    ties_all: bool  # whether a term of the objective ties a row to all others
+    clips: Clip  # how predictions are limited
 
     sees_pattern = knows_deviations = False
     has_factors, drift = True, None

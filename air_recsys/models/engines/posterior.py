@@ -59,19 +59,11 @@ _STRENGTH = 0.3  # of a given graph, where none is searched
 
 @dataclass
 class PosteriorEngine:
-    """Finds the posterior of factors and biases that sees who rated what.
-
-    Parameters
-    ----------
-    setup : Setup
-    solver : Sweeping
-    sample : bool
-        Draw from the posterior, instead of approximating it.
-    """
+    """Finds the posterior of factors and biases that sees who rated what."""
 
     setup: Setup
     solver: Sweeping
-    sample: bool = False
+    sample: bool = False  # draw from the posterior, instead of approximating it
 
     _known: tuple[Features | None, Features | None] = field(default=(None, None), init=False, repr=False)
 

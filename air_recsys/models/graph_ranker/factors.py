@@ -40,9 +40,6 @@ class FactorTraining:
     pattern : csr_array, shape (n_users, n_items)
     n_factors : int
         At most as many as there are users or items.
-    training : SoftmaxTraining
-    seed : int
-    device : torch.device
     n_neighbors : int
         Edges that each item chooses in the graph over which targets are spread; 0 for no graph.
     """

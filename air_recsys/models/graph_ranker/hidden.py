@@ -105,7 +105,6 @@ def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Cs
     popularity_bias : float
         Power of the number of entries in a column, to which the chance of an entry is proportional: 0 for all alike,
         above 0 for columns of many entries before those of few.
-    seed : int
 
     Returns
     -------
@@ -133,7 +132,6 @@ def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> Hidde
     Parameters
     ----------
     pattern, times : csr_array, shape (m, n)
-    seed : int
     number : int
         0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
     """
@@ -175,17 +173,11 @@ class HeldOut:
     ----------
     part : HiddenPart
         Some user has hidden items.
-    seed : int
     n_users : int
         How many users with hidden items are asked for lists, at most; drawn with `seed`.
-
-    Attributes
-    ----------
-    factors : ItemFactors
-        Those that `use_factors` was last given.
     """
 
-    factors: ItemFactors
+    factors: ItemFactors  # those that `use_factors` was last given
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden

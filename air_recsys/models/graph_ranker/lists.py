@@ -53,10 +53,8 @@ def best_lists(
 
     Parameters
     ----------
-    scorers : WeightedScorers
     users : ndarray, shape (b,)
         Their positions.
-    n : int
     seen : csr_array, shape (b, n_items), optional
         Stored entries are items to leave out.
     allowed : ndarray, optional

@@ -53,7 +53,6 @@ class Progress:
 
     Parameters
     ----------
-    file : HeldCheckpoint
     seconds : float, optional
         The time budget. Seconds of the fit that the checkpoint is of count.
     interrupted : callable
@@ -61,7 +60,6 @@ class Progress:
 
     Attributes
     ----------
-    budget : TimeBudget
     history : list of dict
         The candidates tried so far.
     state : dict

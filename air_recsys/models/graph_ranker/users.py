@@ -114,7 +114,6 @@ def lists_of_users(
         Trained.
     users : ndarray of int, shape (b,)
         Positions of trained users; only their number counts with `rows`.
-    n : int
     rows : csr_array, shape (b, n_items), optional
         1 for every item of a new user: the users are folded in.
     seen : csr_array, shape (b, n_items), optional

@@ -25,17 +25,10 @@ FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to ite
 
 
 class Popular(NamedTuple):
-    """The list of a user of whom nothing is known.
+    """The list of a user of whom nothing is known."""
 
-    Parameters
-    ----------
-    items : ndarray of int, shape (n,)
-        Best first; -1 where no item is left.
-    scores : ndarray, shape (n,)
-    """
-
-    items: np.ndarray
-    scores: np.ndarray
+    items: np.ndarray  # (n,), best first; -1 where no item is left
+    scores: np.ndarray  # (n,)
 
 
 def recommend_with(

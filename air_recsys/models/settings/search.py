@@ -42,10 +42,8 @@ def search(
         At least two, the default first.
     engine_of : callable
         Returns the engine of a form, not started.
-    data : Interactions
     budget : float
         In trainings, counted in epochs.
-    rng : Generator
 
     Returns
     -------

@@ -32,8 +32,6 @@ def fingerprint(
         The name of its class.
     parameters : mapping
         Those of the model, as JSON can hold them.
-    data : Interactions
-    validation : Interactions, optional
     timed : bool
         The timestamps of the data count, as they do for a solver with a parameter ``time``.
     """
