@@ -20,13 +20,7 @@ with needs_extra("implicit"):
 
 
 def as_confidences(matrix: Any) -> sp.csr_matrix:
-    """The values of a sparse matrix, in order and without stored zeros.
-
-    Examples
-    --------
-    >>> as_confidences(sp.csr_matrix([[0, 3, 1]])).toarray()
-    array([[0., 3., 1.]])
-    """
+    """The values of a sparse matrix, in order and without stored zeros."""
     if isinstance(matrix, pd.DataFrame | Interactions):
         raise DataError(
             f"expected a SciPy sparse matrix of users and items, as implicit takes it, found {type(matrix).__name__}: "

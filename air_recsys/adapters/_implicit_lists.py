@@ -147,14 +147,7 @@ def best_items(
 def recommended(
     users: np.ndarray, items: np.ndarray, asked: Asked, liked: sp.csr_matrix | None, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last.
-
-    Parameters
-    ----------
-    users, items : ndarray, shapes (b, r), (n_items, r)
-    liked : csr_matrix, optional
-        One row per user and at most n_items columns; stored entries are left out.
-    """
+    """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last."""
     shape = (len(users), len(items))
     seen = None
     if liked is not None:
@@ -173,12 +166,7 @@ def alike(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ids and cosines of the n rows of `others` most alike to each query, (b, n) each.
 
-    Parameters
-    ----------
-    queries, others : ndarray, shapes (b, r), (m, r)
-        Of length 1 or 0, in double precision.
-    own : ndarray of int, optional, shape (b,)
-        The id of each query, which comes first of those that tie with it.
+    Rows have the length 1 or 0. `own` are the ids of the queries, each of which comes first of those that tie with it.
     """
     n, filtered, chosen = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)

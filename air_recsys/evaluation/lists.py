@@ -119,10 +119,7 @@ def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
 def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
     """The mean of each measure over the users and its 95 % interval.
 
-    Returns
-    -------
-    dict of str to float
-        For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
+    For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
     """
     figures: dict[str, float] = {}
     for name, values in by_user.items():
@@ -163,14 +160,7 @@ def holm(p_values: Any) -> np.ndarray:
 def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions, shown: Csr) -> dict[str, float]:
     """What lists do to the catalogue.
 
-    Parameters
-    ----------
-    lists : ndarray of int, shape (b, k)
-        Items by position, -1 where none is left.
-    users : ndarray of int, shape (b,)
-        The positions of their users.
-    shown : csr_array, shape (n_users, n_items)
-        1 for each item that a user is known by; those of the training, and those given of new users.
+    `shown` has a 1 for each item that a user is known by: those of the training, and those given of new users.
     """
     counts = np.bincount(train.item_index, minlength=train.n_items)
     whole = train.to_csr()

@@ -34,13 +34,7 @@ class Parts(NamedTuple):
 
 
 def is_likes(data: Interactions) -> bool:
-    """Whether all ratings are alike, so that only lists can be compared.
-
-    Examples
-    --------
-    >>> is_likes(Interactions.from_dense([[1, np.nan], [1, 1]])), is_likes(Interactions.from_dense([[1, 0]]))
-    (True, False)
-    """
+    """Whether all ratings are alike, so that only lists can be compared."""
     return data.n_ratings > 0 and bool(np.ptp(data.ratings) == 0)
 
 

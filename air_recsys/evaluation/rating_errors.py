@@ -42,22 +42,10 @@ def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.nda
 def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: int = 0) -> pd.DataFrame:
     """The errors of pairs in groups of like values.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        What the pairs are grouped by: at most 12 distinct values make a group each, others make up to five groups of
-        about as many pairs each.
-    errors : ndarray, shape (n,)
-        Predictions less ratings.
-    users : ndarray, shape (n,)
-    seed : int
-        Of the bootstrap over users.
-
-    Returns
-    -------
-    DataFrame
-        Columns lowest and highest (of the values), pairs, rmse, low and high (its 95 % interval), and bias (the mean
-        error: above 0 where predictions are too high).
+    At most 12 distinct values make a group each, others make up to five groups of about as many pairs each. Errors are
+    predictions less ratings; the seed is that of the bootstrap over users. Columns are lowest and highest (of the
+    values), pairs, rmse, low and high (its 95 % interval), and bias (the mean error: above 0 where predictions are too
+    high).
     """
     group = _groups(values)
     rows = []
@@ -83,11 +71,8 @@ def interval_reliability(
 ) -> pd.DataFrame:
     """How many ratings lie within intervals of a normal distribution around their predictions.
 
-    Returns
-    -------
-    DataFrame
-        Columns meant (of the ratings, by the model), held (of them, in truth), low and high (a 95 % interval of held),
-        and width (the mean, in the unit of the ratings).
+    Columns are meant (of the ratings, by the model), held (of them, in truth), low and high (a 95 % interval of held),
+    and width (the mean, in the unit of the ratings).
     """
     distance = np.abs(truth - predicted)
     resamples = UserResamples(users, seed=seed)
@@ -103,11 +88,8 @@ def interval_reliability(
 def probability_reliability(truth: np.ndarray, probability: np.ndarray) -> pd.DataFrame:
     """The share of ones among pairs of like probability, in at most ten groups of as many pairs each.
 
-    Returns
-    -------
-    DataFrame
-        Columns meant (the mean probability), held (the share of ones), low and high (Wilson's 95 % interval of held)
-        and pairs.
+    Columns are meant (the mean probability), held (the share of ones), low and high (Wilson's 95 % interval of held)
+    and pairs.
     """
     edges = np.unique(np.quantile(probability, np.linspace(0, 1, _MOST_BINS + 1)))
     group = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, max(edges.size - 2, 0))

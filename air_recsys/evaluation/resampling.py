@@ -92,12 +92,7 @@ def advantage_of(
 ) -> Advantage | None:
     """The advantage of the first row over the best of the others; None without others.
 
-    Parameters
-    ----------
-    rows : list of dict
-        "model", then its measures, the one that counts first.
-    draws : mapping of str to ndarray
-        That measure in the same resamples, by model.
+    A row is "model", then its measures, the one that counts first; `draws` are that measure in the same resamples.
 
     Examples
     --------

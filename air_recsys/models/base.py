@@ -135,11 +135,6 @@ class Recommender(KnowsSimilarities, SavedModel):
         DataFrame
             Columns user, item, score and source: "model", or for an unknown id "user mean", "item mean" or "mean".
 
-        Raises
-        ------
-        UnknownIdError
-            As `predict` does.
-
         Examples
         --------
         >>> from air_recsys import BiasModel

@@ -55,12 +55,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
 def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
     """Similarities as a graph with an edge at least.
 
-    Parameters
-    ----------
-    given : SimilarityGraph, DataFrame, SciPy sparse or ndarray
-        A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
-    kind : str
-        "user" or "item".
+    A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
     """
     graph = given
     if not isinstance(graph, SimilarityGraph):

@@ -31,13 +31,7 @@ class Factors(NamedTuple):
         return self.user_factors, self.item_factors, self.user_biases, self.item_biases
 
     def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """The score of each pair of indices, (n,).
-
-        Examples
-        --------
-        >>> Factors(np.ones((1, 2)), np.full((1, 2), 0.5), np.zeros(1), np.ones(1), 3.0).scores(np.array([0]), [0])
-        array([5.])
-        """
+        """The score of each pair of indices, (n,)."""
         products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
         return products + self.user_biases[users] + self.item_biases[items] + self.mean
 
@@ -105,13 +99,7 @@ class Selection:
     interrupted: bool = False  # whether Ctrl-C ended the search
 
     def plain_values(self) -> dict[str, Any]:
-        """The values by plain names, those of a solver beside its name; without what is still "auto".
-
-        Examples
-        --------
-        >>> Selection({"n_factors": 3, "solver": {"name": "adam", "depth": 2, "tv_reg": "auto"}}).plain_values()
-        {'n_factors': 3, 'solver': 'adam', 'depth': 2}
-        """
+        """The values by plain names, those of a solver beside its name; without what is still "auto"."""
         of_solver = dict(self.values.get("solver", {}))
         named = {"solver": of_solver.pop("name")} if of_solver else {}
         plain = {name: value for name, value in self.values.items() if name != "solver"} | named | of_solver

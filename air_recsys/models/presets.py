@@ -139,17 +139,10 @@ class TakesValuesOfAdam(OffersPresets):
 def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Iterable[str]) -> dict[str, Any]:
     """The parameters of an `AIR` from a preset and plain overrides, each handed to whom it belongs.
 
-    Parameters
-    ----------
-    preset : str
-        A key of `PRESETS`.
-    overrides : mapping
-        Parameters of `AIR` and of its solver side by side; those of the solver also under names such as
-        ``solver__depth``. A `solver` given as an object is taken as it is, without the preset's values for it. An
-        override takes the preset's values along that need what it turns off: `graph_refresh` goes with sparse graphs,
-        `bias_decay` with the biases.
-    of_model : iterable of str
-        The parameters that `AIR` has itself.
+    `overrides` are parameters of `AIR`, of which `of_model` are the names, and of its solver side by side; those of
+    the solver also under names such as ``solver__depth``. A `solver` given as an object is taken as it is, without the
+    preset's values for it. An override takes the preset's values along that need what it turns off: `graph_refresh`
+    goes with sparse graphs, `bias_decay` with the biases.
     """
     chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
     given = {name.removeprefix("solver__"): value for name, value in overrides.items()}

@@ -270,13 +270,7 @@ def as_solver(value: Any) -> Solver:
 
 
 def solver_from_json(content: Any) -> Solver:
-    """The solver that `Solver.to_json` described.
-
-    Examples
-    --------
-    >>> solver_from_json({"name": "langevin", "n_sweeps": 50})
-    Langevin(n_sweeps=50)
-    """
+    """The solver that `Solver.to_json` described."""
     parameters = dict(content)
     kind = type(as_solver(parameters.pop("name")))
     if "transforms" in parameters:
@@ -300,13 +294,7 @@ def parameter_names(kind: Any) -> list[str]:
 
 
 def readers_of(name: str) -> list[type[Solver]]:
-    """The solvers that read a parameter.
-
-    Examples
-    --------
-    >>> [kind.__name__ for kind in readers_of("n_sweeps")]
-    ['Variational', 'Langevin']
-    """
+    """The solvers that read a parameter."""
     return [kind for kind in SOLVERS.values() if name in parameter_names(kind)]
 
 
@@ -356,11 +344,7 @@ def _transform_name(transform: Any) -> str:
 def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
     """The solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
 
-    Parameters
-    ----------
-    settings : mapping
-        The settings given. Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask
-        for "adam".
+    Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask for "adam".
     """
     if not isinstance(asked, str) or asked != AUTO:
         return asked

@@ -30,10 +30,7 @@ class ProcessEndedError(AirRecsysError):
 def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -> Any:
     """Call a function in a new process whose libraries use `threads` threads, and return what it returns.
 
-    Parameters
-    ----------
-    function : callable
-        Found by its module and name, as pickle wants it; so are arguments and result.
+    The function is found by its module and name, as pickle wants it; so are arguments and result.
     """
     with process_apart(threads) as call:
         return call(function, *arguments)

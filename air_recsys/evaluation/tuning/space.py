@@ -57,6 +57,19 @@ def default_space(
     For "ratings" it has what the posterior depends on. With ``solver="adam"`` it has the decays (that of the biases
     where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
     "auto" for `data`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown preset.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
+    >>> default_space("ratings", data)
+    {'n_factors': (5, 50, 'log'), 'pattern_features': (10, 300, 'log')}
+    >>> default_space("ratings", data, solver="adam")["weight_decay"]
+    (3.0, 50.0, 'log')
     """
     check_choice("preset", preset, list(PRESETS))
     if (preset, solver) != ("ratings", "adam"):
@@ -68,13 +81,7 @@ def default_space(
 
 
 def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
-    """`space`; raises `ParameterError` unless it is ranges and choices of parameters of AIR.
-
-    Examples
-    --------
-    >>> check_space({"n_factors": (5, 50, "log"), "schedule": ["cosine", "linear"]})
-    {'n_factors': (5, 50, 'log'), 'schedule': ['cosine', 'linear']}
-    """
+    """`space`; raises `ParameterError` unless it is ranges and choices of parameters of AIR."""
     every = [name for owner in (AIR, *SOLVERS.values()) for name in parameter_names(owner)]
     names = list(dict.fromkeys(name for name in every if name not in _COMMON))
     for name, domain in space.items():

@@ -99,15 +99,7 @@ class HeldOut(NamedTuple):
 
 
 def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
-    """Return scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (m, n)
-        Above 0 where a pair is recorded.
-    completed : callable
-        Takes weights, and returns the scores of all pairs, (m, n).
-    """
+    """Scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data."""
     recorded = np.flatnonzero(weights)
     scores = np.zeros(weights.size)
     numbers, sums, squares = (np.zeros(weights.shape) for _ in range(3))

@@ -131,12 +131,7 @@ def regress(known: np.ndarray, decay: float = DECAY) -> Regressed:
     :math:`(Z Z^T + c)^{-1} Z`, the inverses that the weights are ratios of are :math:`(1 - Z^T S) / c` and
     :math:`(1 - S Z^T) / c`.
 
-    Parameters
-    ----------
-    known : ndarray, shape (m, n)
-        Z.
-    decay : float
-        c, of both ridge regressions.
+    Z is `known`, (m, n), and c of both ridge regressions is `decay`.
     """
     solved = _solved(known, decay) if known.shape[0] >= known.shape[1] else _solved(known.T, decay).T
     explained = known * solved

@@ -35,13 +35,8 @@ class FactorTraining:
     It starts from the leading singular vectors of the normalised pattern, which are computed when they are needed, as
     is the graph of the items.
 
-    Parameters
-    ----------
-    pattern : csr_array, shape (n_users, n_items)
-    n_factors : int
-        At most as many as there are users or items.
-    n_neighbors : int
-        Edges that each item chooses in the graph over which targets are spread; 0 for no graph.
+    Each item chooses `n_neighbors` edges in the graph over which targets are spread; 0 is for no graph. There are at
+    most as many factors as users or items.
     """
 
     def __init__(

@@ -99,17 +99,9 @@ def _rows_held_out(pattern: Csr, seed: int) -> list[HiddenPart]:
 def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Csr]:
     """What is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
 
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    popularity_bias : float
-        Power of the number of entries in a column, to which the chance of an entry is proportional: 0 for all alike,
-        above 0 for columns of many entries before those of few.
-
-    Returns
-    -------
-    shown, hidden : csr_array, shape (m, n)
-        A fifth of each row, rounded, is hidden, but never all of it.
+    The chance of an entry is proportional to the number of entries in its column to the power of `popularity_bias`: 0
+    for all alike, above 0 for columns of many entries before those of few. A fifth of each row, rounded, is hidden,
+    but never all of it.
     """
     counts = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
     waits = (
@@ -129,11 +121,7 @@ def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
 def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> HiddenPart:
     """A fifth of all as the hidden part, of rows and columns that occur in what is left: all that is earlier.
 
-    Parameters
-    ----------
-    pattern, times : csr_array, shape (m, n)
-    number : int
-        0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
+    `number` 0 is the latest fifth, 1 the one before it, and so on. What is later takes no part.
     """
     size, from_last = int(np.ceil(_HIDDEN_SHARE * pattern.nnz)), np.empty(pattern.nnz, dtype=np.int64)
     from_last[np.lexsort((_draws(pattern, seed), -times.data))] = np.arange(pattern.nnz)
@@ -169,12 +157,8 @@ def _kept(matrix: Csr, mask: np.ndarray) -> Csr:
 class HeldOut:
     """The terms of a `GraphRanker` trained on one part of the data, and its lists measured on another.
 
-    Parameters
-    ----------
-    part : HiddenPart
-        Some user has hidden items.
-    n_users : int
-        How many users with hidden items are asked for lists, at most; drawn with `seed`.
+    At most `n_users` users with hidden items, of whom there are some, are asked for lists; they are drawn with the
+    seed.
     """
 
     factors: ItemFactors  # those that `use_factors` was last given

@@ -84,13 +84,7 @@ def interaction_pattern(data: Interactions) -> Csr:
 
 
 def ones_of(rows: Any, n_columns: int) -> Csr:
-    """1 for every stored entry of a CSR matrix, with so many columns.
-
-    Examples
-    --------
-    >>> ones_of(sp.csr_array([[0.0, 5.0]]), 3).toarray()
-    array([[0., 1., 0.]], dtype=float32)
-    """
+    """1 for every stored entry of a CSR matrix, with so many columns."""
     ones = np.ones(rows.nnz, dtype=np.float32)
     return sp.csr_array((ones, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, n_columns))
 

@@ -51,19 +51,8 @@ def best_lists(
 
     Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
 
-    Parameters
-    ----------
-    users : ndarray, shape (b,)
-        Their positions.
-    seen : csr_array, shape (b, n_items), optional
-        Stored entries are items to leave out.
-    allowed : ndarray, optional
-        The items that a list may hold, ascending; at least n.
-
-    Returns
-    -------
-    items, scores : ndarray, shape (b, n)
-        -1 and -inf where no item is left.
+    `seen`, (b, n_items), stores items to leave out; `allowed` are the at least n items that a list may hold,
+    ascending. Places without an item have -1 and -inf.
     """
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:

@@ -182,15 +182,8 @@ def measured_steps(n_steps: int) -> list[int]:
 class StepSearch:
     """Trainings of the factors on all hidden parts, in step with each other, and the best number of steps.
 
-    Parameters
-    ----------
-    ways : sequence of HeldOut
-        Which take the factors.
-    begin : callable
-        Returns the `FactorTraining` of a pattern.
-    progress : Progress
-        Goes on from what it holds. Training also ends where the next steps, and the training that follows the search,
-        would take longer than what is left of its budget.
+    Training also ends where the next steps, and the training that follows the search, would take longer than what is
+    left of the budget of `progress`.
     """
 
     def __init__(self, ways: Sequence[HeldOut], begin: Begin, progress: Progress) -> None:

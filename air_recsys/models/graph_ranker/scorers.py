@@ -160,13 +160,7 @@ def of_length_one(scores: np.ndarray) -> np.ndarray:
 
 
 def lengths_of(scores: Any) -> np.ndarray:
-    """The length of each row, of a dense or a sparse array, in float64, at least 1e-30, (b, 1).
-
-    Examples
-    --------
-    >>> lengths_of(np.array([[3.0, 4.0]]))
-    array([[5.]])
-    """
+    """The length of each row, of a dense or a sparse array, in float64, at least 1e-30, (b, 1)."""
     if sp.issparse(scores):
         values = scores.data.astype(np.float64)
         rows = (values[start:stop] for start, stop in itertools.pairwise(scores.indptr))

@@ -123,14 +123,8 @@ def train_squared_rows(
 ) -> SquaredFactors:
     """The factors of users and items and how others follow; users and items without likes have zeros.
 
-    Parameters
-    ----------
-    likes : csr_matrix, shape (n_users, n_items)
-        Values > 0, at least one.
-    scaled : bool
-        Targets fall with the numbers of likes; else all are 1.
-    callbacks : iterable of callable
-        Called with records whose objective is divided by the sum of all confidences.
+    With `scaled` targets fall with the numbers of likes; else all are 1. Callbacks get records whose objective is
+    divided by the sum of all confidences.
     """
     shape = likes.get_shape()
     alpha = error.settings["alpha"]

@@ -144,14 +144,7 @@ def recommendation_frame(
 ) -> pd.DataFrame:
     """The table of `Recommender.recommend` for lists of items; places with -1 are left out.
 
-    Parameters
-    ----------
-    user_ids : ndarray, shape (b,)
-        As from `air_recsys.data.ids.as_id_array`.
-    item_ids : ndarray, shape (n_items,)
-    items, scores : ndarray, shape (b, n)
-    known : ndarray of bool, shape (b,)
-        Whether the lists are the model's, and not what is popular.
+    `known` says whose lists are the model's, and not what is popular.
     """
     rows, ranks = np.nonzero(items >= 0)
     users = user_ids[rows]

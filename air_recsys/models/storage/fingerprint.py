@@ -26,14 +26,7 @@ def fingerprint(
 ) -> dict[str, Any]:
     """The parts "data" and "parameters" of a training, as JSON holds them.
 
-    Parameters
-    ----------
-    model : str
-        The name of its class.
-    parameters : mapping
-        Those of the model, as JSON can hold them.
-    timed : bool
-        The timestamps of the data count, as they do for a solver with a parameter ``time``.
+    With `timed` the timestamps of the data count, as they do for a solver with a parameter ``time``.
     """
     read = {name: value for name, value in parameters.items() if name not in _FREE}
     whole = flat(read)
