@@ -174,12 +174,6 @@ def named_column(name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
     """Return how to name the columns that are probably meant, as the end of a message; nothing where none is known.
 
-    Parameters
-    ----------
-    absent : mapping of str to hashable
-        By "user", "item" and "rating", the names that the header lacks.
-    header : sequence of hashable
-
     Examples
     --------
     >>> hint_at_columns({"item": "item"}, ["user", "movieId", "rating"])
@@ -211,13 +205,7 @@ def column_of_item_ids(header: Sequence[Hashable]) -> Hashable | None:
 
 
 def may_be_wide(header: Sequence[Hashable]) -> bool:
-    """Return whether names can be those of a wide table: ids of users, then an item a column.
-
-    Examples
-    --------
-    >>> may_be_wide(["reader", "Emma", "Dracula"]), may_be_wide(["userId", "movieId", "rating"])
-    (True, False)
-    """
+    """Return whether names can be those of a wide table: ids of users, then an item a column."""
     others = [_plain(name) for name in header[1:]]
     first = any(_likely(role, header[:1]) for role in ("item", "rating"))
     return bool(others) and not first and not _OF_LONG.intersection(others)
@@ -229,13 +217,6 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     Users stand in the index, or in the first column where that is text or has a name of users. A table of numbers may
     also be one of ratings under other names. So with them in the index it is wide only where that or the columns are
     named or not counted, or where two columns lack values, as ids do not.
-
-    Examples
-    --------
-    >>> wide_frame(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).shape
-    (2, 2)
-    >>> wide_frame(pd.DataFrame({"who": ["ann", "ann"], "what": [7, 8], "how": [5, 3]})) is None
-    True
     """
     names = list(frame.columns)
     if frame.empty or not frame.columns.is_unique or not may_be_wide(names):

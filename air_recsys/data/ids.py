@@ -19,13 +19,6 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
     """Return ids as a 1-D array: int64 where all are integers, else of objects.
 
     Floating point numbers that are all whole, as pandas makes of integers beside a missing one, are integers.
-
-    Examples
-    --------
-    >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
-    (dtype('int64'), dtype('O'))
-    >>> as_id_array(np.array([3.0, 1.0])), as_id_array(np.array([0.5, 1.0]))
-    (array([3, 1]), array([0.5, 1.0], dtype=object))
     """
     if isinstance(ids, np.ma.MaskedArray):
         ids = ids.tolist()  # None where an id is masked
@@ -70,11 +63,6 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     ------
     DataError
         If an id is missing (None or NaN).
-
-    Examples
-    --------
-    >>> encode_ids(["b", "a", "b"], "user")
-    (array([1, 0, 1], dtype=int32), array(['a', 'b'], dtype=object))
     """
     array = as_id_array(values)
     missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
@@ -132,12 +120,6 @@ class IdIndex:
         Distinct ids; position is index.
     kind : str
         "user" or "item", for messages.
-
-    Examples
-    --------
-    >>> index = IdIndex(["ann", "bob"], "user")
-    >>> index.lookup(["bob", "eve"])
-    array([ 1, -1])
     """
 
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:

@@ -15,13 +15,7 @@ _CODES = (99.0, 999.0, 9999.0, 99999.0)
 
 
 def as_scale(rating_scale: Any) -> Scale:
-    """Return the ends of a scale that a caller states, or raise `ParameterError` unless these are two numbers.
-
-    Examples
-    --------
-    >>> as_scale((-10, 10))
-    (-10.0, 10.0)
-    """
+    """Return the ends of a scale that a caller states, or raise `ParameterError` unless these are two numbers."""
     if not isinstance(rating_scale, tuple | list) or len(rating_scale) != 2:
         raise ParameterError(f"rating_scale must be (lowest, highest), found {rating_scale!r}")
     low, high = (check_real("an end of rating_scale", end, minimum=-np.inf) for end in rating_scale)
@@ -66,13 +60,6 @@ def check_no_code(ratings: np.ndarray) -> None:
 
     Far is further from the nearest of the others than these are from each other. Ratings that are all equal have no
     scale.
-
-    Examples
-    --------
-    >>> check_no_code(np.array([-10.0, 4.5, 10.0, 99.0]))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected ratings of one scale, found 1 of 4 to be 99, where all others lie in \
--10..10: drop them if they stand for missing (in the shell --missing 99), or state rating_scale=(-10, 99)
     """
     low, high, code = _without_code(ratings)
     if code is None:
@@ -90,11 +77,6 @@ def found_below_zero(ratings: np.ndarray) -> bool:
 
     They do where several values are negative, or the only one is the largest value with the other sign. A single other
     one is mostly a code for missing, such as -1 beside 1..10.
-
-    Raises
-    ------
-    DataError
-        Where they hold another code for missing, see `check_no_code`.
 
     Examples
     --------

@@ -146,12 +146,6 @@ def traits_of(attributes: pd.DataFrame, label: str | None = None) -> list[Trait]
     A text is its parts between "|", a list or set its entries, a flag the name of its column. A year is in its
     decade, too, and before others; other numbers of more than eight values fall into quarters. What fewer than three
     nodes have is no trait, nor what all of them have, nor the names of the nodes (the column `label`).
-
-    Examples
-    --------
-    >>> films = pd.DataFrame({"genres": ["War|Drama", "War", "War", "Drama"], "year": [1990, 1991, 1999, 1971]})
-    >>> [(trait.text, trait.holders.tolist()) for trait in traits_of(films)]
-    [('War', [True, True, True, False]), ('1990s', [True, True, True, False])]
     """
     found: list[Trait] = []
     for name, column in attributes.items():

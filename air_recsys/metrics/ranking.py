@@ -149,15 +149,6 @@ def unseen_top_k(scores: np.ndarray, seen: Csr | None, k: int) -> np.ndarray:
 def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users: np.ndarray, n: int) -> np.ndarray:
     """Return the best n unseen items of some users, or all where there are fewer, scored a block of users at a time.
 
-    Parameters
-    ----------
-    scores : callable
-        Takes positions of users, (b,), and returns scores of all items, (b, n_items).
-    seen : csr_array, shape (n_users, n_items)
-        Items to leave out: all stored entries.
-    users : ndarray of int
-    n : int
-
     Examples
     --------
     >>> from scipy import sparse

@@ -101,15 +101,7 @@ def observations(
 
 
 def random_batches(observed: Observations, n_batches: int, rng: np.random.Generator) -> list[Observations]:
-    """Cut observed entries at random into `n_batches` batches of equal size, up to one entry.
-
-    Examples
-    --------
-    >>> ratings = sp.csr_array([[1.0, 2.0], [0.0, 3.0]])
-    >>> whole = observations(ratings, lambda values: values, torch.float32, torch.device("cpu"))
-    >>> [batch.values.numel() for batch in random_batches(whole, 2, np.random.default_rng(0))]
-    [2, 1]
-    """
+    """Cut observed entries at random into `n_batches` batches of equal size, up to one entry."""
     if n_batches == 1:
         return [observed]
     pattern, rows = observed.pattern, observed.pattern.rows

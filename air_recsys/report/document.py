@@ -25,19 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_page(model: Any, learned: str, target: Path) -> None:
-    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with.
-
-    Parameters
-    ----------
-    model : object
-    learned : str
-        An attribute that it has once it is fitted.
-    target : Path
-
-    Raises
-    ------
-    NotFittedError, ParameterError, MissingExtraError
-    """
+    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with."""
     if not hasattr(model, learned):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
     check_target(target)

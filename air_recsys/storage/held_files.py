@@ -86,18 +86,6 @@ def hold(path: Path) -> HeldFile:
         If another process, or another thread of this one, holds it.
     OSError
         If it cannot be made.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     lock = hold(Path(folder) / "lock")
-    ...     try:
-    ...         hold(Path(folder) / "lock")
-    ...     except HeldError as error:
-    ...         print(error.args[0] == os.getpid())
-    ...     lock.remove()
-    True
     """
     for _ in range(_TRIES):
         try:
@@ -117,11 +105,7 @@ def hold(path: Path) -> HeldFile:
 def remove_free(path: Path, *, where_unknown: bool = False) -> bool:
     """Remove a file that nobody holds, and return whether it is gone.
 
-    Parameters
-    ----------
-    path : Path
-    where_unknown : bool
-        Whether to remove it on a file system that knows no locks.
+    `where_unknown` tells whether to remove it on a file system that knows no locks.
     """
     try:
         if fcntl is None:

@@ -16,27 +16,16 @@ _SHOW_WARNING = warnings.showwarning
 
 
 def in_notebook() -> bool:
-    """Return whether an IPython kernel runs this code, whose standard error is no terminal and is shown all the same.
-
-    Examples
-    --------
-    >>> in_notebook()
-    False
-    """
+    """Return whether an IPython kernel runs this code: its standard error is shown, and no terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def progress_bar(progress: bool | None, **options: Any) -> Any:
-    """Return a bar of tqdm.
+    """Return a bar of tqdm, in a notebook with ipywidgets a widget.
 
-    Parameters
-    ----------
-    progress : bool, optional
-        Whether it is shown. None shows it after two seconds on a terminal and in a notebook, and leaves nothing;
-        in a notebook the variable TQDM_DISABLE of the environment turns it off.
-    **options
-        Of tqdm. In a notebook with ipywidgets it is a widget.
+    None shows it after two seconds on a terminal and in a notebook, and leaves nothing; in a notebook the variable
+    TQDM_DISABLE of the environment turns it off.
     """
     notebook = in_notebook()
     if progress is not None:

@@ -35,27 +35,12 @@ ARCHIVE_ERRORS = (
 
 
 def unpacked_limit(size: int) -> int:
-    """Return how many bytes a packed file of `size` bytes may unpack to: 64 MiB and 100 times its size.
-
-    Examples
-    --------
-    >>> unpacked_limit(0) // 2**20, unpacked_limit(10 * 2**20) // 2**20
-    (64, 1064)
-    """
+    """Return how many bytes a packed file of `size` bytes may unpack to: 64 MiB and 100 times its size."""
     return _ROOM + _RATIO * check_integer("size", size)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; every fault of it is a `ValueError`.
-
-    Examples
-    --------
-    >>> try:
-    ...     parse_json("[" * 100_000)
-    ... except ValueError as error:
-    ...     print(error)
-    the JSON nests too deep
-    """
+    """Return the value of a JSON text; every fault of it is a `ValueError`."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -111,11 +96,6 @@ def read_arrays(content: bytes) -> dict[str, np.ndarray]:
 def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:
     """Return a sparse matrix whose indices lie inside of it; SciPy's own check accepts unsigned ones.
 
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other or the shape.
-
     Examples
     --------
     >>> checked_csr(np.ones(1), np.array([1]), np.array([0, 1, 1]), (2, 2)).toarray()
@@ -137,27 +117,9 @@ def checked_sparse(name: str, matrix: Any) -> Any:
 
     Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    matrix : SciPy sparse, two-dimensional
-        Of any format.
-
-    Returns
-    -------
-    csr_array, csc_array or coo_array
-
     Raises
     ------
     DataError
-
-    Examples
-    --------
-    >>> checked_sparse("ratings", sp.csr_array(([5.0], [151], [0, 1]), shape=(1, 150)))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected ratings as a sparse matrix of shape (1, 150), found other places of its \
-values
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")

@@ -24,13 +24,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def check_integer(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return `value` as an int, or raise `ParameterError` unless it is an integer of minimum..maximum.
-
-    Examples
-    --------
-    >>> check_integer("n_factors", 20, minimum=1)
-    20
-    """
+    """Return `value` as an int, or raise `ParameterError` unless it is an integer of minimum..maximum."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
         raise ParameterError(f"{name} must be an integer >= {minimum}, found {value!r}")
     number = int(value)
@@ -45,14 +39,7 @@ def check_real(
 ) -> float:
     """Return `value` as a float, or raise `ParameterError` unless it is finite and in the interval.
 
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-    minimum, maximum : float
-        The interval; `minimum` itself is excluded where `strict`.
-    strict : bool
+    `minimum` itself is excluded where `strict`.
     """
     try:
         number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan

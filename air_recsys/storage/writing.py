@@ -43,13 +43,7 @@ def real_place(target: Path) -> Path:
 
 
 def beside(place: Path, ending: str) -> Path:
-    """Return a hidden file beside another, by whose name it is found again, however long that is.
-
-    Examples
-    --------
-    >>> beside(Path("run.ckpt"), "lock").as_posix()
-    '.run.ckpt.lock'
-    """
+    """Return a hidden file beside another, by whose name it is found again, however long that is."""
     name = place.name
     if len(os.fsencode(name)) > _LONGEST:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
@@ -74,12 +68,6 @@ def replace_file(target: Path, content: bytes | Iterable[Chunk]) -> None:
 
     A file that is replaced hands on its permissions, and a symbolic link stays: what it leads to is replaced. What
     killed processes have left behind is removed first.
-
-    Parameters
-    ----------
-    target : Path
-    content : bytes, or iterable of bytes and contiguous arrays
-        One behind the other.
 
     Raises
     ------

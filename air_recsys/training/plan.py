@@ -81,13 +81,6 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 def spread_steps(n_steps: int, count: int) -> tuple[int, ...]:
     """0 and fewer than `count` further steps before the last one, in a geometric sequence.
 
-    Parameters
-    ----------
-    n_steps : int
-        Of the training, >= 1.
-    count : int
-        At least 1.
-
     Examples
     --------
     >>> spread_steps(10_000, 5)

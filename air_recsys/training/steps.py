@@ -16,16 +16,7 @@ _WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libra
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
-    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
-
-    Parameters
-    ----------
-    objective : Objective
-    groups : list of dict
-        "params" and "rate", a multiple of the learning rate in force.
-    learning_rate : float
-        Before any schedule.
-    """
+    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere."""
     if _can_be_captured(objective):
         return CapturedSteps(objective, groups, learning_rate)
     return PlainSteps(objective, groups, learning_rate)
@@ -123,11 +114,6 @@ def _can_be_captured(objective: Objective) -> bool:
 
 def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
     """Adam's state of a tensor, on its device.
-
-    Raises
-    ------
-    ValueError
-        If a moment does not fit the tensor.
 
     Examples
     --------

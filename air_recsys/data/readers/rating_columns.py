@@ -167,14 +167,6 @@ class GrowingColumn:
         The least type of the numbers.
     n_rows : int
         How many will come, where that is known: then nothing is copied.
-
-    Examples
-    --------
-    >>> column = GrowingColumn(np.float32)
-    >>> for part in (np.array([1.5], np.float32), np.array([0.1, 0.2])):
-    ...     column.append(part)
-    >>> column.whole()
-    array([1.5, 0.1, 0.2])
     """
 
     def __init__(self, kind: type[np.generic], n_rows: int = 0) -> None:
@@ -209,14 +201,6 @@ class CodedIds:
         "user" or "item", for messages.
     n_rows : int
         See `GrowingColumn`.
-
-    Examples
-    --------
-    >>> column = CodedIds("user")
-    >>> for part in (["b", "a"], ["c", "b"]):
-    ...     column.append(*pd.factorize(np.array(part, dtype=object)))
-    >>> column.finish()
-    (array([1, 0, 2, 1], dtype=int32), array(['a', 'b', 'c'], dtype=object))
     """
 
     def __init__(self, kind: str, n_rows: int = 0) -> None:
@@ -255,13 +239,7 @@ class CodedIds:
 
 
 def code(values: Any) -> tuple[np.ndarray, Any]:
-    """Return a part of a column for `CodedIds.append`.
-
-    Examples
-    --------
-    >>> code(pd.Series([7, 5, 7]))
-    (array([0, 1, 0]), array([7, 5]))
-    """
+    """Return a part of a column for `CodedIds.append`."""
     array = np.asarray(values)
     codes, distinct = pd.factorize(array if array.dtype.kind == "f" else as_id_array(values))
     return codes, distinct

@@ -34,19 +34,7 @@ class Part(NamedTuple):
 
 
 def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumns:
-    """Read a file or a folder of parts, all of whose headers are looked at before any row.
-
-    Parameters
-    ----------
-    path : Path
-    names : ColumnNames
-    passed : callable
-
-    Raises
-    ------
-    DataFileError
-        If a part is not Parquet, has other columns than the first, or declares more than its size allows.
-    """
+    """Read a file or a folder of parts, all of whose headers are looked at before any row."""
     parts = read_headers(path, names)
     columns, n_bytes = RatingColumns(path, names, sum(part.n_rows for part in parts)), 0
     for part in parts:
@@ -200,11 +188,6 @@ def find_parts(path: Path) -> list[Path]:
     """Return a file, or all ``.parquet`` files of a folder in their order.
 
     Files and folders whose names begin with a dot or an underscore are left out, as by other tools.
-
-    Raises
-    ------
-    DataFileError
-        If there is none.
     """
     if path.is_file():
         return [path]

@@ -201,21 +201,7 @@ def _values(dataset: Any, h5py: Any) -> np.ndarray:
 
 
 def check_split(path: Path, variables: dict[str, Any]) -> list[np.ndarray]:
-    """Return the matrix M and its masks Otraining and Otest, as booleans, each of shape (n_users, n_items).
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    variables : dict of str to ndarray or csr_array
-        As from `read_matlab`.
-
-    Raises
-    ------
-    DataFileError
-        If a variable is sparse, a mask has another shape or other values, the masks overlap, or a masked value is
-        not finite.
-    """
+    """Return the matrix M and its masks Otraining and Otest, as booleans, each of shape (n_users, n_items)."""
     values, *masks = (variables[name] for name in SPLIT)
     if any(map(sp.issparse, (values, *masks))):
         raise DataFileError(f"{path}: expected dense matrices {', '.join(SPLIT)}, found a sparse one")

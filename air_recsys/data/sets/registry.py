@@ -84,18 +84,7 @@ class Dataset:
 
 
 def read_registry(path: Path = REGISTRY_FILE) -> dict[str, Dataset]:
-    """Read a registry file into data sets by name.
-
-    Raises
-    ------
-    DataFileError
-        If the file is no such table, or names a place outside of the data root.
-
-    Examples
-    --------
-    >>> read_registry()["ml-100k"].title
-    'MovieLens 100K'
-    """
+    """Read a registry file into data sets by name."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: _dataset(name, table) for name, table in tables.items()}
@@ -198,23 +187,7 @@ def _existing(folder: Path, origin: str) -> Path:
 
 
 def find_file(root: str | Path, dataset: str, names: Sequence[str]) -> Path:
-    """Find a file of a data set in its folder or in any folder above.
-
-    Parameters
-    ----------
-    root : str or Path
-        The folder that holds the file, or one above it: for ``dti/davis`` that is ``davis`` or ``dti`` or the
-        data root.
-    dataset : str
-        Name in the registry.
-    names : sequence of str
-        Possible names of the file, best first.
-
-    Raises
-    ------
-    DataFileError
-        With the file expected, the folder looked in and how to get it.
-    """
+    """Find a file of a data set, by the best of its possible names, in its folder or in any folder above."""
     entry = get_dataset(dataset)
     base = Path(root).expanduser()
     folders = PurePosixPath(entry.folder).parts

@@ -190,13 +190,6 @@ def solve_chains(diagonal: Tensor, before: Tensor, right: Tensor, longest: int) 
         h.
     longest : int
         Equations of the longest chain.
-
-    Examples
-    --------
-    >>> diagonal, before = torch.tensor([2.0, 3.0, 1.0]), torch.tensor([0.0, -1.0, 0.0])
-    >>> found = solve_chains(diagonal, before, torch.tensor([4.0, 3.0, 5.0]), longest=2)
-    >>> [round(float(value), 4) for value in (*found.solution, *found.variances)]
-    [3.0, 2.0, 5.0, 0.6, 0.4, 1.0]
     """
     after = functional.pad(before[1:], (0, 1))
     distance = 1

@@ -190,16 +190,6 @@ class RunningMean(Stateful):
 
     Source: Tropp, Yurtsever, Udell, Cevher, Practical sketching algorithms for low-rank matrix approximation, SIAM J.
     Matrix Analysis 38(4), 2017.
-
-    Examples
-    --------
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> mean = RunningMean(4, 3, 1, generator, torch.zeros(1, dtype=torch.float64))
-    >>> mean.add(torch.ones(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
-    >>> mean.add(torch.zeros(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
-    >>> left, right = mean.factors()
-    >>> bool(torch.allclose(left @ right.T, torch.full((4, 3), 0.5, dtype=torch.float64)))
-    True
     """
 
     _STATE = ("_range", "_corange", "_count")  # the projections follow from the generator

@@ -22,13 +22,7 @@ COLOR_OF = {"user": BLUE, "item": ORANGE}
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of a width and height in inches, which a notebook shows by itself.
-
-    Examples
-    --------
-    >>> new_figure((4, 3)).get_size_inches()
-    array([4., 3.])
-    """
+    """Return an empty figure of a width and height in inches, which a notebook shows by itself."""
     import_extra("matplotlib.figure", "viz")
     from air_recsys.report.plots.theme import NotebookFigure
 
@@ -36,14 +30,7 @@ def new_figure(size: tuple[float, float]) -> Figure:
 
 
 def figure_and_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 3.6)) -> tuple[Figure, Axes]:
-    """Return the axes given and their figure, or a new figure of a size in inches with one axes.
-
-    Examples
-    --------
-    >>> figure, axes = figure_and_axes(None)
-    >>> figure_and_axes(axes) == (figure, axes)
-    True
-    """
+    """Return the axes given and their figure, or a new figure of a size in inches with one axes."""
     if ax is not None:
         figure: Any = ax.figure
         return figure, ax
@@ -68,15 +55,7 @@ def side_by_side(
 
 
 def history_of(source: Recommender | pd.DataFrame) -> pd.DataFrame:
-    """Return the course of training of a model, or the table given.
-
-    Raises
-    ------
-    NotFittedError
-        For a model that is not fitted.
-    DataError
-        If there is no course: the model does not train in epochs.
-    """
+    """Return the course of training of a model, or the table given."""
     if isinstance(source, pd.DataFrame):
         history, name = source, "this table"
     elif hasattr(source, "history_"):
