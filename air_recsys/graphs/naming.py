@@ -57,13 +57,6 @@ def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], 
     DataFrame
         community, size, name, trait (None where none stands out), share, share_of_all, log_odds, p_value (of that
         trait, NaN without one), and members, the names of the best known.
-
-    Examples
-    --------
-    >>> war = Trait("genre", "War", np.arange(12) < 6, np.ones(12, dtype=bool))
-    >>> table = describe(np.repeat([0, 1], 6), [war], [*"abcdefghijkl"], np.arange(12))
-    >>> table[["name", "log_odds", "p_value"]].round(4).to_dict("records")
-    [{'name': 'War', 'log_odds': 5.1299, 'p_value': 0.0022}, {'name': 'l, k', 'log_odds': nan, 'p_value': nan}]
     """
     groups = np.unique(labels[labels >= 0])
     order = np.argsort(np.negative(known), kind="stable")

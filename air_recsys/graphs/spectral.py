@@ -198,12 +198,6 @@ def spectral_communities(adjacency: sp.csr_array, n_communities: int | None, ran
     References
     ----------
     Ng, Jordan, Weiss, On Spectral Clustering, NIPS 2001; von Luxburg, A Tutorial on Spectral Clustering, 2007.
-
-    Examples
-    --------
-    >>> pairs = sp.csr_array([[0.0, 5, 1, 0], [5, 0, 0, 1], [1, 0, 0, 5], [0, 1, 5, 0]])
-    >>> spectral_communities(pairs, None, 0)
-    array([0, 0, 1, 1])
     """
     groups = np.arange(_size(adjacency))  # every node alone
     components = [(rows, block) for rows, block in each_component(adjacency) if rows.size > 1]

@@ -102,13 +102,7 @@ def read_asset(name: str) -> str:
 
 
 def escaped_json(value: Any) -> str:
-    r"""Return JSON that may stand in a script element whatever its texts say.
-
-    Examples
-    --------
-    >>> escaped_json({"title": "</script><b>"})
-    '{"title":"\\u003c/script\\u003e\\u003cb\\u003e"}'
-    """
+    r"""Return JSON that may stand in a script element whatever its texts say."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

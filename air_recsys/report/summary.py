@@ -144,9 +144,6 @@ def _range(low: float, high: float) -> str:
     return f"{low:.3g} to {high:.3g}"
 
 
-"""Texts of attributes, one a node, by their names."""
-
-
 _GROUPS = {
     "user_ratings": ("ratings of the user", "By the activity of users: their training ratings."),
     "item_ratings": ("ratings of the item", "By the popularity of items: their training ratings."),

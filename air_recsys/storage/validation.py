@@ -53,14 +53,7 @@ def check_real(
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return `value` as a path, or raise `ParameterError` unless it is one or a string.
-
-    Examples
-    --------
-    >>> check_path("path", None)
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: path must be a string or a Path, found None
-    """
+    """Return `value` as a path, or raise `ParameterError` unless it is one or a string."""
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise ParameterError(f"{name} must be a string or a Path, found {value!r}")
     return Path(value)
@@ -75,13 +68,7 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return the Generator of a seed, a RandomState, a Generator or None; global state stays untouched.
-
-    Examples
-    --------
-    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
-    True
-    """
+    """Return the Generator of a seed, a RandomState, a Generator or None; global state stays untouched."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

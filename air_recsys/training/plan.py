@@ -60,13 +60,7 @@ def linear(progress: float) -> float:
 
 
 def cooldown(progress: float) -> float:
-    """Keep the learning rate for the first 60 %, then fall to zero along a cosine.
-
-    Examples
-    --------
-    >>> cooldown(0.5), cooldown(1.0)
-    (1.0, 0.0)
-    """
+    """Keep the learning rate for the first 60 %, then fall to zero along a cosine."""
     return cosine(max(0.0, (progress - 0.6) / 0.4))
 
 

@@ -38,14 +38,7 @@ Callback = Callable[[Record], bool | None]
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Callbacks as a list, or `ParameterError` where one cannot be called.
-
-    Examples
-    --------
-    >>> check_callbacks([5])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: callbacks must be functions of a record, found 5
-    """
+    """Callbacks as a list, or `ParameterError` where one cannot be called."""
     if not isinstance(callbacks, Iterable):
         raise ParameterError(f"callbacks must be a list of functions, found {callbacks!r}")
     listed = list(callbacks)

@@ -14,20 +14,7 @@ from air_recsys.exceptions import DataError, DataWarning, quoted
 
 
 class Encoding(NamedTuple):
-    """Columns of a table as features.
-
-    Examples
-    --------
-    >>> films = pd.DataFrame({"genres": ["Drama|War", "Drama", "War", None], "year": [1990, 2000, None, 2010]})
-    >>> encoding = Encoding.of(films, "item")
-    >>> encoding.names
-    ['genres=Drama', 'genres=War', 'year']
-    >>> encoding.encode(films, "item").round(2)
-    array([[ 0.33,  0.33, -1.22],
-           [ 0.33, -0.67,  0.  ],
-           [-0.67,  0.33,  0.  ],
-           [ 0.  ,  0.  ,  1.22]], dtype=float32)
-    """
+    """Columns of a table as features."""
 
     columns: tuple[Column, ...]
 

@@ -28,15 +28,6 @@ class Features:
     values : ndarray of float32, shape (n, number of features)
     places : ndarray of float32, shape (n, d)
         Places in a given graph of similarities, see `air_recsys.graphs.embedding`; by default d is 0, no graph.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"age": [30, 40]}, index=["ann", "bob"])
-    >>> features = Features.of(table, Encoding.of(table, "user"), IdIndex(["bob", "eve", "ann"], "user"))
-    >>> features.values
-    array([[ 1.],
-           [ 0.],
-           [-1.]], dtype=float32)
     """
 
     encoding: Encoding
@@ -93,13 +84,6 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     DataError
         For a repeated or missing id, two columns of one name, a matrix without one row per id, a table with none of
         `ids`, or no columns.
-
-    Examples
-    --------
-    >>> as_table(pd.DataFrame({"item": ["x", "y"], "year": [1999, 2003]}), "item", np.array(["y", "x"], object))
-       year
-    x  1999
-    y  2003
     """
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
     if kind in table.columns:

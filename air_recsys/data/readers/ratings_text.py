@@ -120,13 +120,7 @@ def read_text(path: Path, form: TextForm, passed: Passed) -> RatingColumns:
 
 
 def as_integers(names: list[str]) -> np.ndarray:
-    """Return texts as integers where all are such as integers are written.
-
-    Examples
-    --------
-    >>> as_integers(["7", "8"]), as_integers(["07", "8"])
-    (array([7, 8]), array(['07', '8'], dtype=object))
-    """
+    """Return texts as integers where all are such as integers are written."""
     texts = np.array(names, dtype=object)
     try:
         integers = texts.astype(np.int64)

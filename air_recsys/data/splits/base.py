@@ -50,11 +50,6 @@ def as_random_state(random_state: RandomState) -> np.random.RandomState:
 
     scikit-learn and Surprise shuffle with a RandomState, so an int seed here gives their folds. A Generator shares
     its stream of bits, so a draw from the result advances the Generator.
-
-    Examples
-    --------
-    >>> int(as_random_state(0).randint(100)) == int(np.random.RandomState(0).randint(100))
-    True
     """
     if isinstance(random_state, np.random.RandomState):
         return random_state
@@ -78,12 +73,7 @@ def check_fraction(name: str, value: Any) -> float:
 def numbers_held_out(name: str, size: Any, counts: np.ndarray) -> np.ndarray:
     """Return how many ratings of each user are held out, (n_users,).
 
-    Examples
-    --------
-    >>> numbers_held_out("n", 2, np.array([0, 1, 2, 5, 10]))
-    array([0, 0, 0, 2, 2])
-    >>> numbers_held_out("n", 0.5, np.array([0, 1, 2, 5, 10]))
-    array([0, 0, 1, 3, 5])
+    An int is that number, of users with more; a float the share, rounded to the nearest number, but never all.
     """
     if isinstance(size, numbers.Integral):
         number = check_integer(name, size, minimum=1)
@@ -104,13 +94,7 @@ def split_off(test: np.ndarray) -> Split:
 
 
 def rank_within(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return each rating's place 0, 1, ... among the ratings of its group, taken in `order`.
-
-    Examples
-    --------
-    >>> rank_within(np.array([0, 1, 0, 0]), np.array([3, 2, 1, 0]))
-    array([2, 0, 1, 0])
-    """
+    """Return each rating's place 0, 1, ... among the ratings of its group, taken in `order`."""
     rank = np.empty(order.size, dtype=np.int64)
     rank[order] = pd.Series(order).groupby(groups[order]).cumcount()
     return rank

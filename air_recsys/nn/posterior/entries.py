@@ -40,14 +40,7 @@ class Entries(NamedTuple):
         ]
 
     def of_rows(self, rows: slice) -> Self:
-        """The entries of some rows, which keep no others in memory.
-
-        Examples
-        --------
-        >>> entries = Entries(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]), torch.ones(3), None)
-        >>> entries.of_rows(slice(1, 3)).starts, entries.of_rows(slice(1, 3)).partners
-        (tensor([0, 0, 1]), tensor([1]))
-        """
+        """The entries of some rows, which keep no others in memory."""
         if rows == slice(0, len(self.starts) - 1):
             return self
         positions = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))

@@ -80,13 +80,7 @@ def positive_line(history: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndar
 
 
 def has_swept(history: pd.DataFrame) -> bool:
-    """Return whether the epochs of a course of training are sweeps of a posterior.
-
-    Examples
-    --------
-    >>> has_swept(pd.DataFrame({"epoch": [1], "fit": [0.5]})), has_swept(pd.DataFrame({"epoch": [1], "noise": [0.5]}))
-    (False, True)
-    """
+    """Return whether the epochs of a course of training are sweeps of a posterior."""
     return positive_line(history, "noise") is not None
 
 
