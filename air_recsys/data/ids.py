@@ -101,15 +101,7 @@ def close_names(name: str, names: Iterable[str], n: int = 3, likeness: float = 0
 
 
 class IdIndex:
-    """A fixed sequence of distinct ids with the index of each.
-
-    Parameters
-    ----------
-    ids : iterable of hashable
-        Distinct ids; position is index.
-    kind : str
-        "user" or "item", for messages.
-    """
+    """A fixed sequence of distinct ids with the index of each."""
 
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
         self.ids = as_id_array(ids)

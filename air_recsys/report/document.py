@@ -52,9 +52,6 @@ def page_html(title: str, heading: str, lead: str, contents: Mapping[str, str], 
     )
 
 
-__all__ = ["Markup", "element", "gallery", "joined", "number_text", "picture", "section", "table"]
-
-
 def section(name: str, title: str, *children: Any) -> Markup:
     """Return a section with a heading, the target of links to #name."""
     heading = element("h2", title, id=f"{name}-title")

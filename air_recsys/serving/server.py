@@ -44,21 +44,11 @@ _STOPPING = 10  # seconds that requests have to end in
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service listens.
+    """Where a service listens."""
 
-    Parameters
-    ----------
-    host : str
-        A name or an address of this machine.
-    port : int
-        0 takes a free one.
-    public : bool
-        Whether other machines may reach it.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    public: bool = False
+    host: str = "127.0.0.1"  # a name or an address of this machine
+    port: int = 8000  # 0 takes a free one
+    public: bool = False  # whether other machines may reach it
 
 
 @dataclass(frozen=True)

@@ -202,11 +202,11 @@ def sealed(text: bytes) -> bytes:
     return text[:start] + digest_of(text).encode() + text[stop:]
 
 
-def check_seal(text: bytes, name: str = "the header") -> None:
+def check_seal(text: bytes) -> None:
     """Raise `DamagedError` where a text of `sealed` has changed, or has no digest."""
-    start, stop = _place(text, name)
+    start, stop = _place(text)
     if digest_of(text[:start], BLANK.encode(), text[stop:]).encode() != text[start:stop]:
-        raise DamagedError(f"{name} differs from its digest")
+        raise DamagedError("the header differs from its digest")
 
 
 def to_sealed_json(content: Mapping[str, Any]) -> bytes:
@@ -219,9 +219,9 @@ def compact_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _place(text: bytes, name: str = "the header") -> tuple[int, int]:
+def _place(text: bytes) -> tuple[int, int]:
     """Return where the digest in a text begins and ends."""
     start = text.find(_FIELD) + len(_FIELD)
     if text.count(_FIELD) != 1 or text[start + len(BLANK) : start + len(BLANK) + 1] != b'"':
-        raise DamagedError(f"{name} holds no digest")
+        raise DamagedError("the header holds no digest")
     return start, start + len(BLANK)

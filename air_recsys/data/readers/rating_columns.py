@@ -159,14 +159,9 @@ _AT_ONCE = 1 << 20  # values that are changed together
 
 
 class GrowingColumn:
-    """Numbers that take parts at their end, in a type that holds all of them.
+    """Numbers that take parts at their end, in a type that holds all of them, and is `kind` at least.
 
-    Parameters
-    ----------
-    kind : type
-        The least type of the numbers.
-    n_rows : int
-        How many will come, where that is known: then nothing is copied.
+    Where it is known that `n_rows` will come, nothing is copied.
     """
 
     def __init__(self, kind: type[np.generic], n_rows: int = 0) -> None:
@@ -193,15 +188,7 @@ class GrowingColumn:
 
 
 class CodedIds:
-    """A column of ids as the index of each among the distinct ones, coded part by part.
-
-    Parameters
-    ----------
-    kind : str
-        "user" or "item", for messages.
-    n_rows : int
-        See `GrowingColumn`.
-    """
+    """A column of ids as the index of each among the distinct ones, coded part by part."""
 
     def __init__(self, kind: str, n_rows: int = 0) -> None:
         self._kind, self._codes = kind, GrowingColumn(np.int32, n_rows)

@@ -186,18 +186,10 @@ _MOST_COLUMNS = 100_000
 
 
 class Wide(NamedTuple):
-    """A file that is no table with one rating per row, and may be one with one user per row.
+    """A file that is no table with one rating per row, and may be one with one user per row."""
 
-    Parameters
-    ----------
-    separator : str or None
-        Of a file of text.
-    lacking : str
-        What it lacks for a table with one rating per row.
-    """
-
-    separator: str | None
-    lacking: str
+    separator: str | None  # of a file of text
+    lacking: str  # for a table with one rating per row
 
 
 def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wide | None:

@@ -228,13 +228,7 @@ def plain_type(kind: Any) -> Any:
 
 
 class TextCount:
-    """How much text of each column of a file has been seen, in dictionaries.
-
-    Parameters
-    ----------
-    path : Path
-        The file, whose size allows for so much, see `unpacked_limit`.
-    """
+    """How much text of each column of a file has been seen, in dictionaries; its size has an `unpacked_limit`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._limit = path, unpacked_limit(path.stat().st_size)

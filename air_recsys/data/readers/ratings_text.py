@@ -38,20 +38,11 @@ def unknown_kind(file: Path) -> DataFileError:
 
 
 class TextForm(NamedTuple):
-    """How a file of text holds ratings.
-
-    Parameters
-    ----------
-    separator : str
-    names : ColumnNames
-        As the header writes them.
-    header : list of str or None
-        Names of all fields, of a file without a header line.
-    """
+    """How a file of text holds ratings."""
 
     separator: str
-    names: ColumnNames
-    header: list[str] | None = None
+    names: ColumnNames  # as the header writes them
+    header: list[str] | None = None  # names of all fields, of a file without a header line
 
     def check_fields(self, path: Path) -> None:
         """Raise for the first line that does not keep to the form."""

@@ -44,11 +44,9 @@ def new_grid(rows: int, columns: int, cell: tuple[float, float] = (3.9, 3.2)) ->
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def side_by_side(
-    source: Any, plots: Sequence[Callable[..., Figure]], cell: tuple[float, float] = (3.9, 3.2)
-) -> Figure:
-    """Draw several plots of one source in a row of axes, each of a width and height in inches."""
-    figure, grid = new_grid(1, len(plots), cell)
+def side_by_side(source: Any, plots: Sequence[Callable[..., Figure]]) -> Figure:
+    """Draw several plots of one source in a row of axes."""
+    figure, grid = new_grid(1, len(plots))
     for axes, plot in zip(grid[0], plots, strict=True):
         plot(source, ax=axes)
     return figure
