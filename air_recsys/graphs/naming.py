@@ -41,22 +41,9 @@ class Fit(NamedTuple):
 
 
 def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], known: np.ndarray) -> pd.DataFrame:
-    """One row for every community of `labels` >= 0: its size, its name, and what the name rests on.
+    """One row for every community of `labels` >= 0, as `AnalysedGraph.describe_communities` has them.
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-    traits : sequence of Trait
-    names : sequence of str, shape (n,)
-        Of the nodes.
-    known : ndarray, shape (n,)
-        The larger, the better people know a node.
-
-    Returns
-    -------
-    DataFrame
-        community, size, name, trait (None where none stands out), share, share_of_all, log_odds, p_value (of that
-        trait, NaN without one), and members, the names of the best known.
+    `names` are those of the nodes, and `known` tells how well people know each, the larger the better.
     """
     groups = np.unique(labels[labels >= 0])
     order = np.argsort(np.negative(known), kind="stable")

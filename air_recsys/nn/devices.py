@@ -88,12 +88,7 @@ def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number
     """The results of a function of each item, by so many threads in each of which torch has one of its own.
 
     Threads that share no work wait for none, which is faster than several threads for one item after the other. One
-    item is not given to others: all threads of torch are for it.
-
-    Parameters
-    ----------
-    number : int
-        0 for as many as torch has.
+    item is not given to others: all threads of torch are for it. A `number` of 0 is as many as torch has.
 
     Examples
     --------

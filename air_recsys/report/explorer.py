@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.exports import check_folder
 from air_recsys.models import Recommender
 from air_recsys.models.partial_fit import widened
 from air_recsys.report.content import Measures, add_measures, graph_content, uncertainties
@@ -124,9 +125,7 @@ def _write(
 
     `fold_in` is what the page needs to recommend to new users, for the graph "items".
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    target = check_folder(path)
     check_integer("max_nodes", max_nodes, minimum=1)
     named = {f"{graphs.kind}s": graphs} if isinstance(graphs, SimilarityGraph) else dict(graphs)
     steps = dict(snapshots or {})

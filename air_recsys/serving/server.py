@@ -203,6 +203,8 @@ class Worker:
 def keep_working(work: Work, number: int, stopped: threading.Event) -> None:
     """Let so many processes work until they are to stop; one that ends before is replaced.
 
+    The workers of uvicorn are replaced without end where none can start, and tell nobody when they are under way.
+
     Raises
     ------
     AirRecsysError

@@ -26,26 +26,10 @@ class HeldError(Exception):
 
 
 class HeldFile:
-    """A new file that is held until it is closed.
+    """A new file, where none is, that is held until it is closed; `stream` is to write to.
 
-    Parameters
-    ----------
-    path : Path
-        Where no file is.
-    mode : int
-        Its permissions, less those that the process gives to no file.
-
-    Attributes
-    ----------
-    stream : file
-        To write to.
-
-    Raises
-    ------
-    HeldError
-        If another process takes it at once for one that was left behind.
-    OSError
-        If it cannot be made.
+    `mode` has its permissions, less those that the process gives to no file. `HeldError` tells that another process
+    took it at once for one that was left behind.
     """
 
     def __init__(self, path: Path, mode: int = 0o666) -> None:

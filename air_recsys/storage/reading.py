@@ -108,11 +108,8 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
 def checked_sparse(name: str, matrix: Any) -> Any:
     """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
 
-    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already.
-
-    Raises
-    ------
-    DataError
+    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already. What
+    is no such matrix is a `DataError`.
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")

@@ -73,15 +73,7 @@ class Table(NamedTuple):
 class RatingColumns:
     """Ids, ratings and timestamps of a table, of which only one part need be there as it was read.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : ColumnNames
-    n_rows : int
-        How many rows will come, where that is known.
-    convert : callable
-        Makes ids of the list of distinct ones.
+    `convert` makes ids of the list of distinct ones; `n_rows` is how many rows will come, where that is known.
     """
 
     def __init__(

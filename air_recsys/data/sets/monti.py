@@ -134,18 +134,7 @@ _MOST_ENTRIES = 2**25  # the largest published matrices have 9 million
 
 
 def read_matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read matrices of a MATLAB 7.3 file (needs the extra ``data``).
-
-    Parameters
-    ----------
-    path : Path
-    names : sequence of str
-        Names of the variables.
-
-    Returns
-    -------
-    dict of str to ndarray or csr_array
-        In MATLAB's orientation; HDF5 shows dense matrices transposed.
+    """Read matrices of a MATLAB 7.3 file (needs the extra ``data``), in MATLAB's orientation: HDF5 turns dense ones.
 
     Raises
     ------
