@@ -20,12 +20,8 @@ def repeated_values(keys: np.ndarray) -> np.ndarray:
 class RepeatedPairs:
     """The ratings of pairs that are rated more than once.
 
-    Parameters
-    ----------
-    keys : ndarray of int64, shape (n_ratings,)
-        The pair of each rating.
-    repeated : ndarray of int64, shape (n_repeated,)
-        The pairs that occur more than once, ascending and at least one.
+    `keys` are the pairs of all ratings, (n_ratings,), `repeated` those that occur more than once, ascending and at
+    least one.
     """
 
     def __init__(self, keys: np.ndarray, repeated: np.ndarray) -> None:

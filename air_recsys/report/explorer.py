@@ -13,7 +13,6 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.exports import check_folder
 from air_recsys.models import Recommender
 from air_recsys.models.partial_fit import widened
 from air_recsys.report.content import Measures, add_measures, graph_content, uncertainties
@@ -21,7 +20,7 @@ from air_recsys.report.document import single_page
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.plots.snapshots import snapshots_of
 from air_recsys.storage.validation import check_integer
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 Snapshots = Mapping[int, SimilarityGraph]
 

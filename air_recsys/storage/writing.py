@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from air_recsys.exceptions import ParameterError
 from air_recsys.storage.held_files import HeldError, HeldFile, remove_free
 
 Chunk = bytes | memoryview | np.ndarray
@@ -35,6 +36,14 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write, or `ParameterError` where its folder does not exist."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    return target
 
 
 def real_place(target: Path) -> Path:

@@ -20,18 +20,11 @@ class Features:
     """Features of all users, or of all items, in the order of their ids.
 
     A row of zeros is one of which nothing is known: each feature is then at its average.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        How a table becomes these numbers.
-    values : ndarray of float32, shape (n, number of features)
-    places : ndarray of float32, shape (n, d)
-        Places in a given graph of similarities, see `air_recsys.graphs.embedding`; by default d is 0, no graph.
     """
 
-    encoding: Encoding
-    values: np.ndarray
+    encoding: Encoding  # how a table becomes these numbers
+    values: np.ndarray  # (n, number of features), float32
+    # Places in a given graph of similarities, (n, d), float32, see `air_recsys.graphs.embedding`; d is 0 without one.
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __post_init__(self) -> None:

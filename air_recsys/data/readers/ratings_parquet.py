@@ -49,7 +49,7 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
 def find_columns(path: Path, names: ColumnNames) -> ColumnNames | None:
     """Return the names as the first part writes them, in whatever case; None where it lacks one or has it twice."""
     first = find_parts(path)[0]
-    with _parquet_errors(first):
+    with parquet_errors(first):
         return names.among(import_extra("pyarrow.parquet", "data").read_schema(first).names)
 
 
@@ -85,7 +85,7 @@ def _append(columns: RatingColumns, part: Part, groups: range, names: ColumnName
 
 
 def _read_header(path: Path, names: ColumnNames) -> Part:
-    with _parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
+    with parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     for n_rows in (min(rows, default=0), sum(rows)):
@@ -122,7 +122,7 @@ def _tables(part: Part, groups: range) -> Iterator[Any]:
     pyarrow, parquet = import_extra("pyarrow", "data"), import_extra("pyarrow.parquet", "data")
     texts, count = [name for name, kind in part.types.items() if is_text(kind)], TextCount(part.path)
     with (
-        _parquet_errors(part.path),
+        parquet_errors(part.path),
         parquet.ParquetFile(part.path, read_dictionary=texts, buffer_size=_BUFFER) as file,
     ):
         for together in _together(part, groups):
@@ -169,7 +169,8 @@ def _numbers(table: Any, names: ColumnNames) -> Any:
 
 
 @contextmanager
-def _parquet_errors(path: Path) -> Iterator[None]:
+def parquet_errors(path: str | Path) -> Iterator[None]:
+    """Turn the errors of reading a file into a `DataFileError`."""
     pyarrow = import_extra("pyarrow", "data")
     try:
         yield

@@ -96,18 +96,9 @@ def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
 
 
 class Process(Stateful):
-    """A process at the entries of a side.
+    """A process at the entries of a side, with their `rows` and `times`, both of shape (nnz,).
 
-    Parameters
-    ----------
-    rows : Tensor of int64, shape (nnz,)
-    times : Tensor of float64, shape (nnz,)
-    scale : float
-        l, in the unit of the times.
-    strength : float
-        v, in the square of the unit of the entries.
-    scales : Tensor of float64, shape (m,)
-        s.
+    `scale` is l in the unit of the times, `strength` v in the square of the unit of the entries, `scales` (m,) are s.
     """
 
     _STATE = ("mean", "spread", "_sum", "_squares", "_count")

@@ -179,14 +179,8 @@ def _joined(draws: Sequence[list[Tensor]]) -> Priors:
 class RunningMean(Stateful):
     """The mean of products ``left @ right.T`` (m x n), from two random projections of it.
 
-    Parameters
-    ----------
-    m, n : int
-    rank : int
-        Of the factors returned, which are exact, up to rounding, for a mean of that rank.
-    generator : torch.Generator
-    like : Tensor
-        Of the type and on the device wanted.
+    The factors returned have a `rank`, and are exact, up to rounding, for a mean of that rank. They have the type and
+    the device of `like`.
 
     Source: Tropp, Yurtsever, Udell, Cevher, Practical sketching algorithms for low-rank matrix approximation, SIAM J.
     Matrix Analysis 38(4), 2017.
