@@ -250,17 +250,17 @@ def ndcg_of_users(model: Any, train: sp.csr_matrix, test: sp.csr_matrix) -> np.n
 def makers() -> dict[str, Callable[..., Any]]:
     """Both models by name, each to be called with its parameters."""
     from air_recsys.adapters.implicit import ImplicitAIR
-    from air_recsys.adapters.implicit_peer import alternating_least_squares
+    from air_recsys.adapters.implicit_peer import AlternatingLeastSquares
 
-    return {"implicit ALS": alternating_least_squares, "ImplicitAIR": partial(ImplicitAIR, device="cpu")}
+    return {"implicit ALS": AlternatingLeastSquares, "ImplicitAIR": partial(ImplicitAIR, device="cpu")}
 
 
 def list_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The BPR of implicit and our ranker, which share no settings with the others."""
     from air_recsys.adapters.implicit import ImplicitRanker
-    from air_recsys.adapters.implicit_peer import bayesian_ranking
+    from air_recsys.adapters.implicit_peer import BayesianPersonalizedRanking
 
-    return bayesian_ranking, partial(ImplicitRanker, device="cpu")
+    return BayesianPersonalizedRanking, partial(ImplicitRanker, device="cpu")
 
 
 def divided(liked: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
@@ -276,13 +276,13 @@ def trained(
     make: Callable[..., Any], train: sp.csr_matrix, test: sp.csr_matrix, seed: int
 ) -> tuple[Any, dict[str, float]]:
     """A model, trained, with the processor seconds of that and its measures on the held-out likes."""
-    from air_recsys.adapters.implicit_peer import ranking_metrics
+    from implicit.evaluation import ranking_metrics_at_k
 
     model = make(random_state=seed)
     start = time.process_time()
     model.fit(train, show_progress=False)
     row = {"fit_seconds": time.process_time() - start}
-    measures = ranking_metrics(model, train, test, LIST_LENGTH)
+    measures = ranking_metrics_at_k(model, train, test, K=LIST_LENGTH, show_progress=False)
     return model, row | {f"{key}_at_{LIST_LENGTH}": measures[key] for key in ("precision", "map", "ndcg")}
 
 

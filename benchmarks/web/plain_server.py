@@ -27,11 +27,11 @@ class Likes(BaseModel):
 
 def plain_app(likes: sp.csr_matrix) -> FastAPI:
     """An application with two paths around ALS with the library's defaults; ids are positions."""
-    from air_recsys.adapters.implicit_peer import alternating_least_squares
+    from air_recsys.adapters.implicit_peer import AlternatingLeastSquares
 
     assert likes.shape is not None  # SciPy types it as optional
     n_items = likes.shape[1]
-    model = alternating_least_squares(num_threads=1, random_state=0)
+    model = AlternatingLeastSquares(num_threads=1, random_state=0)
     model.fit(likes, show_progress=False)
     app = FastAPI()
 
