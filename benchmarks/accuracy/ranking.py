@@ -76,6 +76,7 @@ def bench_ranking(
     means = ResultTable(_title(data, fold), _protocol(data, fold, seed, threads))
     spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
     task = Task.of_lists(fold, min(max(LENGTHS), fold.train.n_items), ask=ask_lists).sealed()
+    assert task.relevant is not None
     users, shown = users_asked(fold), shown_rows(fold)
     first, resamples = None, UserResamples(users, seed=seed)
     for name, _, (lists, chosen), costs in trials(

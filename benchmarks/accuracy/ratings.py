@@ -160,6 +160,7 @@ def ask_values(model: Any, shown: Interactions, question: Question) -> tuple[Ans
 def fold_errors(trial: Trial) -> dict[str, float]:
     """The errors of a system's answers to the test pairs of a fold, and the costs of its training."""
     fold, (answer, shares) = trial.task.fold, trial.answer
+    assert isinstance(fold, Fold)
     errors, _ = rating_figures(fold, answer)
     if shares is not None:
         errors |= value_figures(fold.test.ratings, shares, np.unique(fold.train.ratings))

@@ -292,7 +292,8 @@ def dti(
     parameters = _dti_parameters(air)
     root = data_root(data)
     reports: list[ResultTable] = []
-    for name, setting in itertools.product(sets or ["nr", "gpcr", "ic"], chosen):
+    known: list[Any] = sets or ["nr", "gpcr", "ic"]
+    for name, setting in itertools.product(known, chosen):
         loaded, shared = load_yamanishi(root, name), {"similarities": similarities, "threads": threads}
         shared["seeds"] = SEEDS[:seeds]
         if probabilities:

@@ -142,7 +142,12 @@ def lists_over_graphs(data: Interactions, *, seeds: int, settings: dict[str, Any
         nested = holdout_of_users(asked.train, _SHARE, seeds + seed)
         results = _results(ListPart(nested, *given), ListPart(asked, *given))
         single += [system | {"seed": seed} | figures for system, figures in results]
-    facts = {"neighbors": _NEIGHBORS, "steps": _STEPS, "all_steps": SoftmaxTraining().n_steps, "last": seeds - 1}
+    facts: dict[str, Any] = {
+        "neighbors": _NEIGHBORS,
+        "steps": _STEPS,
+        "all_steps": SoftmaxTraining().n_steps,
+        "last": seeds - 1,
+    }
     return Found(mean_of(single, ("term", "graph")), single, shown=data, by_adam=told(by_adam), **facts)
 
 

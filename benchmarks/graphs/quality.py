@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import cosine_similarity as cosine
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.sets.drug_target import YamanishiName
 from air_recsys.datasets import (
     DrugTargetData,
     SynNetflix,
@@ -132,12 +133,12 @@ def _of_films(data: Interactions, settings: dict[str, Any], by_adam: dict[str, A
     yield "random", np.zeros((data.n_items, data.n_items), dtype=np.float32)
 
 
-def bench_drug_targets(root: Path, *, sets: list[str], settings: dict[str, Any]) -> Found:
+def bench_drug_targets(root: Path, *, sets: list[YamanishiName], settings: dict[str, Any]) -> Found:
     """Chemistry and sequences of neighbours, see `similarities_never_seen`."""
     return similarities_never_seen({name: load_yamanishi(root, name) for name in sets}, settings)
 
 
-def similarities_never_seen(sets: dict[str, DrugTargetData], settings: dict[str, Any]) -> Found:
+def similarities_never_seen(sets: Mapping[Any, DrugTargetData], settings: dict[str, Any]) -> Found:
     """Compare similarities from interactions alone with chemical and sequence similarities."""
     chosen, rows = {"random_state": 0} | settings, []
     for name, data in sets.items():

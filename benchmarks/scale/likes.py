@@ -14,6 +14,7 @@ from air_recsys.evaluation.results.apart import run_apart
 from air_recsys.metrics import average_precision
 from air_recsys.metrics.at_k import recall_at_k
 from air_recsys.models import AIR
+from air_recsys.models.graph_ranker.ranker import GraphRanker
 from benchmarks.harness import Found, check_settings, spent_on
 from benchmarks.scale.growth import exponent
 
@@ -56,6 +57,7 @@ def measured_likes(size: tuple[int, int, int], settings: dict[str, Any], seed: i
     model = AIR.for_likes(**{"random_state": seed, "device": "cpu"} | settings)
     _, training = spent_on(lambda: model.fit(data))
     lists, listing = spent_on(lambda: _lists(model, data))
+    assert shown.shape is not None
     popular = np.argsort(-np.bincount(shown.indices, minlength=shown.shape[1]), kind="stable")
     seen = shown[users].toarray() > 0
     by_popularity = np.stack([popular[~row[popular]][:_LENGTH] for row in seen])
@@ -163,7 +165,7 @@ def _hidden_likes(likes: sp.csr_array, seed: int) -> tuple[sp.csr_array, np.ndar
     return _entries(likes, ~hide), users, _entries(likes, hide)[users]
 
 
-def _lists(model: AIR, data: Interactions) -> np.ndarray:
+def _lists(model: GraphRanker, data: Interactions) -> np.ndarray:
     """The items of the best lists of all users, (n_users, length)."""
     lists = np.empty((data.n_users, _LENGTH), dtype=np.int32)
     for begin in tqdm(range(0, data.n_users, _ASKED), unit="block", desc="lists", leave=False):

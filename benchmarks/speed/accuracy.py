@@ -96,7 +96,8 @@ def engine_curve(task: Task, settings: dict[str, Any], seed: int) -> list[Look]:
 def plain_curve(task: Task, n_steps: int, seed: int) -> list[Look]:
     """Train plain autograd and look at its errors."""
     targets, mask = (torch.as_tensor(array, dtype=torch.float32) for array in (task.truth, task.observed))
-    model = PlainAIR(*task.truth.shape, _DEPTH, _STRENGTH, torch.Generator().manual_seed(seed))
+    n_rows, n_columns = task.truth.shape
+    model = PlainAIR(n_rows, n_columns, _DEPTH, _STRENGTH, torch.Generator().manual_seed(seed))
     optimizers = plain_optimizers(model, _LEARNING_RATE)
     curve, training, done = [], Stopwatch(), 0
     while done < n_steps:

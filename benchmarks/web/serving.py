@@ -16,7 +16,7 @@ from functools import partial
 from http.client import HTTPConnection
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,14 @@ class Asked(NamedTuple):
 
 
 def bench_serving(
-    root: Path, seed: int, *, variant: str, requests: int, clients: int, rounds: int, settings: dict[str, Any]
+    root: Path,
+    seed: int,
+    *,
+    variant: Literal["100k", "1m"],
+    requests: int,
+    clients: int,
+    rounds: int,
+    settings: dict[str, Any],
 ) -> Found:
     """Measure lists of known and of new users, see `measured_servers`."""
     return measured_servers(load_movielens(root, variant), requests, clients, rounds, seed, settings)
@@ -81,7 +88,12 @@ def measured_servers(
     medians = pd.DataFrame(measured).groupby(["request", "server"], sort=False).median()
     plain = medians["per second"].xs(_PLAIN, level="server")
     medians["rate / plain"] = medians["per second"].div(plain, level="request")
-    facts = {"users": data.n_users, "items": data.n_items, "ratings": data.n_ratings, "likes": likes.nnz}
+    facts: dict[str, Any] = {
+        "users": data.n_users,
+        "items": data.n_items,
+        "ratings": data.n_ratings,
+        "likes": likes.nnz,
+    }
     return Found(medians.reset_index().to_dict("records"), **facts)
 
 
