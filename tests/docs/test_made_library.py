@@ -38,3 +38,11 @@ def test_stronger_coarse_groups_spread_the_ratings_between_shelves():
         return float(between.var() / means.var())
 
     assert share(0.8, 0.0) > share(0.0, 0.8)
+
+
+def test_page_and_picture_are_of_a_training(tmp_path, monkeypatch):
+    for name, short in (("_N_EPOCHS", 30), ("_STEPS", (0, 10))):
+        monkeypatch.setitem(MADE["trained_on"].__globals__, name, short)
+    made = MADE["make_catalogue"]()
+    assert "The Silent" in MADE["write_page"](made, tmp_path / "story.html").read_text(encoding="utf-8")
+    assert MADE["draw_course"](made, tmp_path / "story.png").read_bytes().startswith(b"\x89PNG")

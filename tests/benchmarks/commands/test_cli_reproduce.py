@@ -13,7 +13,6 @@ from cli_cases import Ended, read_json
 from air_recsys.cli import paths
 from air_recsys.cli.app import run
 from air_recsys.evaluation.results import ResultTable, write_json
-from benchmarks import story
 from benchmarks.commands.reproduce import COMMANDS, NAMES
 from benchmarks.paper import pages, runs, steps, theorem1, theorem2
 from benchmarks.paper.figures import DRAWINGS, Drawn
@@ -231,20 +230,6 @@ def test_table_2_and_the_pages(tmp_path, monkeypatch):
     assert page.count("\n## ") == 1
     assert "python -m benchmarks paper table2" in page
     assert "\n## Accuracy\n" in (pages_of / "accuracy-tables.md").read_text(encoding="utf-8")
-
-
-def test_the_story_writes_figures_page_and_picture(tmp_path, monkeypatch):
-    monkeypatch.setattr(story, "_N_EPOCHS", 30)
-    monkeypatch.setattr(story, "_STEPS", (0, 10))
-    monkeypatch.setattr(story, "STRENGTHS", ((0.8, 0.5),))
-    file = tmp_path / "p.json"
-    ended = benchmarks("story", "--seeds", 1, "--device", "cpu", "--out", tmp_path / "new", "--json", file)
-    assert ended.status == 0, ended.err
-    assert "Made catalogue: communities through training" in ended.out
-    steps_table, means, single = read_json(file)["reports"]
-    assert [len(table["rows"]) for table in (steps_table, means, single)] == [6, 2, 2]
-    assert (tmp_path / "new" / "story.png").read_bytes().startswith(b"\x89PNG")
-    assert "The Silent" in (tmp_path / "new" / "story.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.data
