@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import normalized_mutual_info_score
 
 from air_recsys.data.sets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results.apart import run_apart
 from air_recsys.exceptions import ParameterError
-from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR, BiasModel
 from air_recsys.models.solvers import Sweeping
@@ -22,21 +16,18 @@ from benchmarks.harness import Found, spent_on, told
 
 _SIZES = ("n_ratings", "n_users", "n_items", "n_factors", "graph_neighbors")
 _GROUPS = (20, 15)  # of users and of items
-_LOUVAIN = 5000  # nodes up to which Louvain takes seconds
 
 
 def bench_planted(threads: int, seed: int, *, size: dict[str, int], settings: dict[str, Any]) -> Found:
     """Train `AIR.for_ratings` on nine tenths of planted ratings, in a process of its own."""
-    errors, groups = run_apart(train_planted, size, _further(settings), seed, threads=threads)
+    row = run_apart(train_planted, size, _further(settings), seed, threads=threads)
     row_groups, column_groups = _GROUPS
     given = told(_of_model(size) | settings)
-    return Found([errors], groups, user_groups=row_groups, item_groups=column_groups, given=given)
+    return Found([row], user_groups=row_groups, item_groups=column_groups, given=given)
 
 
-def train_planted(
-    size: dict[str, int], settings: dict[str, Any], seed: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Make the ratings, train, and return the row of errors and those of the groups."""
+def train_planted(size: dict[str, int], settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Make the ratings, train, and return the row of times, memory and errors."""
     made = _made(size, seed, *_GROUPS)
     split = random_holdout(made.interactions, 0.1, random_state=seed)
     train, test = made.interactions.select(split.train), made.interactions.select(split.test)
@@ -50,37 +41,7 @@ def train_planted(
     row["share_of_the_way"] = (biases - error) / (biases - floor)
     if isinstance(model.solver, Sweeping):
         row |= interval_figures(test.ratings, *model.predict(*pairs, return_std=True))
-    return row, _recovered(model, made, seed)
-
-
-def _recovered(model: AIR, made: PlantedRatings, seed: int) -> list[dict[str, Any]]:
-    sides = (
-        ("user", model.user_adjacency_, model.user_factors_, made.user_groups),
-        ("item", model.item_adjacency_, model.item_factors_, made.item_groups),
-    )
-    rows = []
-    for side, learned, factors, groups in sides:
-        graph = None if learned is None else SimilarityGraph(learned, range(len(groups)), side)
-        n_groups = int(groups.max()) + 1
-        k_means = KMeans(n_groups, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
-        clusterings = {
-            "spectral_nmi": None if graph is None else _spectral(graph, n_groups, seed),
-            "louvain_nmi": None if graph is None or len(graph) > _LOUVAIN else graph.communities(seed).to_numpy(),
-            "k_means_nmi": k_means.fit_predict(factors),
-        }
-        nmi = {
-            name: math.nan if clusters is None else float(normalized_mutual_info_score(groups, clusters))
-            for name, clusters in clusterings.items()
-        }
-        rows.append({"side": side, "groups": n_groups, **nmi})
-    return rows
-
-
-def _spectral(graph: SimilarityGraph, n_groups: int, seed: int) -> np.ndarray:
-    sizes = np.bincount(graph.components().to_numpy())
-    # The spectrum cannot join components: where there are more of them than groups, they are the communities.
-    wanted = max(n_groups, int((sizes > 1).sum()))
-    return graph.communities(seed, method="spectral", n_communities=wanted).to_numpy()
+    return row
 
 
 def _made(size: dict[str, int], seed: int, *groups: int) -> PlantedRatings:
