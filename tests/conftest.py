@@ -3,7 +3,8 @@
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,20 @@ def plain_handlers() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def blocks_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let the package work in blocks of so many entries or rows, everywhere: their size changes no result."""
+    names = "_BLOCK_ENTRIES", "_CHUNK_ENTRIES", "_ROWS_AT_ONCE", "_BLOCK_ROWS"
+
+    def shrink(size: int) -> None:
+        modules = [module for name, module in sys.modules.items() if name.startswith("air_recsys.")]
+        for module in modules:
+            for name in vars(module).keys() & names:
+                monkeypatch.setattr(module, name, size)
+
+    return shrink
 
 
 @pytest.fixture(scope="session")

@@ -25,20 +25,7 @@ Restored = TypeVar("Restored")
 def write(file: Any, model: str, parameters: dict[str, Any], arrays: Arrays, learned: dict[str, Any]) -> None:
     """Write a model to a binary file, or in one step to a path.
 
-    Parameters
-    ----------
-    file : str, Path or binary file
-        ".npz" is added to a name that lacks it.
-    model : str
-        The name of its class.
-    parameters, learned : dict
-        As JSON can hold them; positions of generators are not stored.
-    arrays : dict of str to ndarray
-
-    Raises
-    ------
-    ModelFileError
-        Where a file cannot be written.
+    To a path without ".npz" that is added. Positions of generators are not stored.
     """
     values = {name: plain(value) for name, value in parameters.items()}
     if not isinstance(values["random_state"], int):

@@ -20,19 +20,7 @@ with needs_extra("implicit"):
 
 
 def as_confidences(matrix: Any) -> sp.csr_matrix:
-    """The values of a sparse matrix, in order and without stored zeros.
-
-    Raises
-    ------
-    DataError
-        For anything but a 2-D sparse matrix whose arrays fit each other, and for NaN, infinite or negative values,
-        with the first place.
-
-    Examples
-    --------
-    >>> as_confidences(sp.csr_matrix([[0, 3, 1]])).toarray()
-    array([[0., 3., 1.]])
-    """
+    """The values of a sparse matrix, in order and without stored zeros."""
     if isinstance(matrix, pd.DataFrame | Interactions):
         raise DataError(
             f"expected a SciPy sparse matrix of users and items, as implicit takes it, found {type(matrix).__name__}: "
@@ -71,15 +59,7 @@ def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
 
 
 def check_filters(kind: str, filtered: Any, chosen: Any, size: int) -> None:
-    """Raise unless there are candidates, ids to leave out, or neither, all in 0..size-1; `kind` is "items" or "users".
-
-    Raises
-    ------
-    IndexError
-        For ids that are not in the model.
-    ValueError
-        If there are both.
-    """
+    """Raise unless there are candidates or ids to leave out, not both, all in 0..size-1, of "items" or "users"."""
     if filtered is not None:
         check_ids(f"filter_{kind}", filtered, size)
     if chosen is None:

@@ -147,22 +147,7 @@ def best_items(
 def recommended(
     users: np.ndarray, items: np.ndarray, asked: Asked, liked: sp.csr_matrix | None, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last.
-
-    Parameters
-    ----------
-    users, items : ndarray, shapes (b, r), (n_items, r)
-    asked : Asked
-    liked : csr_matrix, optional
-        One row per user and at most n_items columns; stored entries are left out.
-    threads : int
-
-    Examples
-    --------
-    >>> liked = sp.csr_matrix([[1.0]])
-    >>> recommended(np.ones((1, 1)), np.array([[3.0], [1.0], [1.0]]), Asked([0], 2, None, None), liked, 1)[0]
-    array([[1, 2]], dtype=int32)
-    """
+    """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last."""
     shape = (len(users), len(items))
     seen = None
     if liked is not None:
@@ -181,20 +166,7 @@ def alike(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ids and cosines of the n rows of `others` most alike to each query, (b, n) each.
 
-    Parameters
-    ----------
-    queries, others : ndarray, shapes (b, r), (m, r)
-        Of length 1 or 0, in double precision.
-    asked : Asked
-    own : ndarray of int, optional, shape (b,)
-        The id of each query, which comes first of those that tie with it.
-    threads : int
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> alike(rows[[2]], rows, Asked([2], 2, None, None), np.array([2]), 1)[0]
-    array([[2, 0]], dtype=int32)
+    Rows have the length 1 or 0. `own` are the ids of the queries, each of which comes first of those that tie with it.
     """
     n, filtered, chosen = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)

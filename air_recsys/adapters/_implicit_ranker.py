@@ -79,8 +79,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
     def __post_init__(self) -> None:
         self.model_: GraphRanker | None = None
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(self, user_items: Any, show_progress: bool = True, callback: Callable[..., Any] | None = None) -> None:
         """Train on a matrix of likes.
 
@@ -114,8 +112,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         if show_progress:
             tqdm.write(model.search_line_, file=sys.stderr)
 
-    # ---------------------------------------------------------------- lists
-
     def _sizes(self) -> tuple[int, int]:
         data = self._fitted().interactions_
         return data.n_users, data.n_items
@@ -148,8 +144,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         for row, (nodes, similarities) in enumerate(lists):
             found[row, : nodes.size], weights[row, : nodes.size] = nodes, similarities
         return found, weights
-
-    # ---------------------------------------------------------------- files
 
     def save(self, file: Any) -> None:
         """Write the model in NumPy's ``.npz``, the library's own model file in it; a file is replaced in one step.

@@ -126,8 +126,6 @@ class CornacAIR(RanksTies, ANNMixin):
         super().__init__(name=self.name, trainable=self.trainable, verbose=self.verbose)
         self._factors: Factors | None = None
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(self, train_set: Dataset, val_set: Dataset | None = None) -> Self:
         """Train on the ratings of `train_set`; a second call trains anew.
 
@@ -204,8 +202,6 @@ class CornacAIR(RanksTies, ANNMixin):
                 f"with the same ids in the same order, found {train_set.num_users} users, {train_set.num_items} items"
             )
 
-    # ---------------------------------------------------------------- scores
-
     def score(self, user_idx: int, item_idx: int | None = None) -> Any:
         """The score of a user for one item, or for all items of the training data.
 
@@ -235,8 +231,6 @@ class CornacAIR(RanksTies, ANNMixin):
         if self._factors is None:
             raise self.not_trained()
         return self._factors
-
-    # ---------------------------------------------------------------- nearest neighbours
 
     def get_vector_measure(self) -> str:
         """Cornac's name of the dot product, by which the vectors rank as by `score`."""

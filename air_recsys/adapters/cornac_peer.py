@@ -32,14 +32,7 @@ def cornac_model(algorithm: str, **parameters: Any) -> Any:
 
 
 class CornacLists:
-    """A class of `cornac.models` that makes lists of items, such as "BPR", with its keyword arguments.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [np.nan, 1, 1]])
-    >>> CornacLists("BPR", seed=0, num_threads=1).fit(data).lists(np.array([0, 1]), 1).tolist()
-    [[2], [0]]
-    """
+    """A class of `cornac.models` that makes lists of items, such as "BPR", with its keyword arguments."""
 
     def __init__(self, algorithm: str, **parameters: Any) -> None:
         self.model = cornac_model(algorithm, **parameters)
@@ -70,14 +63,7 @@ class CornacLists:
 
 
 class CornacModel(CornacLists):
-    """A class of `cornac.models` that predicts ratings, such as "MF", with the fit and predict of our models.
-
-    Examples
-    --------
-    >>> ratings = np.array([[5.0, 3.0], [4.0, np.nan]])
-    >>> CornacModel("MF", k=1, seed=0).fit(ratings).predict([1], [1]).shape
-    (1,)
-    """
+    """A class of `cornac.models` that predicts ratings, such as "MF", with the fit and predict of our models."""
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
         """The rating of each pair of ids, shape (n,); that of an unknown user or item is the mean."""

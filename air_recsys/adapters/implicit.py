@@ -191,8 +191,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         self._rows: SoftmaxRows | SquaredRows | None = None
         self._kept: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(
         self,
         user_items: Any,
@@ -360,8 +358,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
 
         return self._once(f"{side} norms", (factors,), make)
 
-    # ---------------------------------------------------------------- recommendations and similarities
-
     def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         factors = self._user_factor(asked.ids, rows, rows is not None)
         return recommended(np.atleast_2d(factors), self.item_factors, asked, liked, self.num_threads)
@@ -374,8 +370,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         queries = units[own] if solved is None else np.atleast_2d(unit_rows(solved))
         found, scores = alike(queries, units, asked, own, self.num_threads)
         return asked.answer(found, scores.astype(self.item_factors.dtype))
-
-    # ---------------------------------------------------------------- new rows
 
     def recalculate_user(self, userid: Any, user_items: Any) -> np.ndarray:
         """The factors of users from their likes alone, storing nothing.
@@ -499,8 +493,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
         return float(contributions.sum()), top, user_weights
 
-    # ---------------------------------------------------------------- files
-
     def save(self, file: Any) -> None:
         """Write the model in NumPy's ``.npz``, graphs included; a file of that name is replaced in one step.
 
@@ -572,8 +564,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         for kind, size in (("user", n_users), ("item", n_items)):
             if kind in self._graphs and len(self._graphs[kind]) != size:
                 raise ValueError(f"expected {kind}_graph_ of {size} nodes, found {len(self._graphs[kind])}")
-
-    # ---------------------------------------------------------------- checks
 
     def _sizes(self) -> tuple[int, int]:
         """The numbers of users and items, or raise `NotFittedError`."""

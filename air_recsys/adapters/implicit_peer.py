@@ -49,22 +49,7 @@ with needs_extra("implicit"):
 
 
 class ImplicitLists:
-    """A model of implicit that makes lists, for comparisons with ours.
-
-    Parameters
-    ----------
-    algorithm : {"als", "bpr"} or RecommenderBase
-        A name, or a model of implicit itself.
-    **parameters
-        Of the algorithm that is named.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, float("nan")], [float("nan"), 1, 1]])
-    >>> model = ImplicitLists("als", factors=2, random_state=0, num_threads=1).fit(data)
-    >>> model.lists(np.array([0, 1]), 1).tolist()
-    [[2], [0]]
-    """
+    """A model of implicit that makes lists, for comparisons with ours."""
 
     def __init__(self, algorithm: str | RecommenderBase, **parameters: Any) -> None:
         if isinstance(algorithm, RecommenderBase):

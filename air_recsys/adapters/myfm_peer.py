@@ -46,12 +46,6 @@ class MyFMModel:
     "timeSVD++ flipped". With `ordered` the values are classes of an ordered probit, and a prediction is the mean of
     their distribution. All Gibbs steps but the first five are kept.
 
-    Examples
-    --------
-    >>> ratings = np.array([[5.0, 3.0], [4.0, np.nan]])
-    >>> MyFMModel(rank=1, n_steps=10, implicit=True).fit(ratings).predict([1], [1]).shape
-    (1,)
-
     Source: Rendle, Zhang, Koren, On the Difficulty of Evaluating Baselines, 2019, section 3; myFM's examples.
     """
 

@@ -214,8 +214,6 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         flags: Any = self.indicator_.get_feature_names_out(names)
         return np.append(kept, flags)
 
-    # ---------------------------------------------------------------- internals
-
     def _check_parameters(self) -> None:
         """Check the parameters that `AIR` does not have under the same name."""
         for name in ("weight_decay", "feature_graph_reg", "sample_graph_reg"):

@@ -146,8 +146,6 @@ class SurpriseAIR(AlgoBase):
         # A copy: Surprise writes into the dictionary that it is given.
         AlgoBase.__init__(self, sim_options=_checked(sim_options or {}))
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(self, trainset: Trainset) -> Self:
         """Train on a trainset and return the algorithm; a repeated pair counts with its mean rating.
 
@@ -197,8 +195,6 @@ class SurpriseAIR(AlgoBase):
         users = np.column_stack([factors[0], biases[0], np.ones_like(biases[0])])
         items = np.column_stack([factors[1], np.ones_like(biases[1]), biases[1] + model.global_mean_])
         self._user_vectors, self._item_vectors = users.astype(np.float64), items.astype(np.float64)
-
-    # ---------------------------------------------------------------- estimates
 
     def estimate(self, u: int | str, i: int | str) -> float:
         """The estimate of a pair of inner ids (``"UKN__"`` and the raw id for an unknown one), not clipped.
@@ -256,8 +252,6 @@ class SurpriseAIR(AlgoBase):
         (array([1., 2., 4., 5.]), (2, 4))
         """
         return self.model_.predict_proba(uid, iid, unknown="mean")
-
-    # ---------------------------------------------------------------- similarities
 
     def compute_similarities(self) -> sp.csr_array:
         """The learned similarities of the users, or of the items where ``user_based`` is False.

@@ -17,14 +17,7 @@ with needs_extra("surprise"):
 
 
 class SurpriseModel:
-    """A class of `surprise.prediction_algorithms`, such as "SVD", with its keyword arguments; or an algorithm itself.
-
-    Examples
-    --------
-    >>> ratings = np.array([[5.0, 3.0], [4.0, np.nan]])
-    >>> SurpriseModel("NormalPredictor").fit(ratings).predict([1], [1]).shape
-    (1,)
-    """
+    """A class of `surprise.prediction_algorithms`, such as "SVD", with its arguments; or an algorithm itself."""
 
     def __init__(self, algorithm: str | AlgoBase, **parameters: Any) -> None:
         if isinstance(algorithm, AlgoBase):

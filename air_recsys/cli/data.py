@@ -56,16 +56,7 @@ def titles_or_none(file: Path | None, item_ids: np.ndarray) -> pd.Series | None:
 
 
 def with_titles(table: pd.DataFrame, titles: pd.Series | None) -> pd.DataFrame:
-    """Return a table with a column of titles beside that of the items, empty for items without one.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> print(with_titles(pd.DataFrame({"item": [7, 9], "score": [4.0, 3.0]}), pd.Series({7: "Heat"})))
-       item title  score
-    0     7  Heat    4.0
-    1     9          3.0
-    """
+    """Return a table with a column of titles beside that of the items, empty for items without one."""
     if titles is None:
         return table
     named, known = table.copy(), titles.dropna().to_dict()

@@ -113,13 +113,7 @@ Columns = Annotated[
 
 
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers.
-
-    Examples
-    --------
-    >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
-    {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
-    """
+    """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers."""
     from air_recsys.data.ids import close_names
     from air_recsys.models import AIR
     from air_recsys.models.solvers import SOLVERS, parameter_names
@@ -143,13 +137,7 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
 
 
 def parse_values(settings: list[str] | None) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into names and Python values; what is no literal stays text.
-
-    Examples
-    --------
-    >>> parse_values(["tv_reg=0.01", "axis=items"])
-    {'tv_reg': 0.01, 'axis': 'items'}
-    """
+    """Turn NAME=VALUE texts into names and Python values; what is no literal stays text."""
     parsed: dict[str, Any] = {}
     for text in settings or []:
         name, sign, value = text.partition("=")
@@ -199,35 +187,17 @@ def with_similarities(data: Interactions, users: Path | None, items: Path | None
 
 
 def parse_names(text: str) -> list[str]:
-    """Split names at commas.
-
-    Examples
-    --------
-    >>> parse_names("svd, svdpp")
-    ['svd', 'svdpp']
-    """
+    """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def fields_of(columns: str | None) -> list[str] | None:
-    """Return the names of the fields of a file without a header line; None for other files.
-
-    Examples
-    --------
-    >>> fields_of("user,item,rating"), fields_of(None)
-    (['user', 'item', 'rating'], None)
-    """
+    """Return the names of the fields of a file without a header line; None for other files."""
     return None if columns is None else parse_names(columns)
 
 
 def scale_of(text: str | None) -> tuple[float, float] | None:
-    """Return the ends of a scale; None where none is given.
-
-    Examples
-    --------
-    >>> scale_of("-10,10"), scale_of(None)
-    ((-10.0, 10.0), None)
-    """
+    """Return the ends of a scale; None where none is given."""
     if text is None:
         return None
     try:
@@ -256,13 +226,7 @@ def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
 
 
 def list_length(option: str, wanted: int, n_left: int) -> int:
-    """Return the length of lists: what is asked for, or the number of items where that is less, with a note on stderr.
-
-    Examples
-    --------
-    >>> list_length("--k", 10, 6), list_length("--k", 3, 6)
-    (6, 3)
-    """
+    """The length of lists: what is asked for, or the number of items where that is less, with a note on stderr."""
     if wanted > n_left:
         typer.echo(f"note: fewer than {wanted} items are left ({option}): lists have at most {n_left}", err=True)
     return min(wanted, max(n_left, 1))
@@ -300,13 +264,7 @@ def publish(
 
 
 def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once.
-
-    Examples
-    --------
-    >>> of_likes({"user": "u", "rating": "rating", "duplicates": "error", "allow_negative": False})
-    {'user': 'u', 'rating': None, 'duplicates': 'first', 'allow_negative': False}
-    """
+    """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once."""
     given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
     given |= {f"--{name.replace('_', '-')}": columns.get(name) is not None for name in ("rating_scale", "missing")}
     refuse_unread("--ranking", given)
@@ -315,14 +273,7 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unread(option: str, given: dict[str, bool]) -> None:
-    """Raise `ParameterError` for the first other option that is given and not read beside one.
-
-    Examples
-    --------
-    >>> refuse_unread("--ranking", {"--preset": False, "--snapshots": True})
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: --ranking does not read --snapshots: leave one of them out
-    """
+    """Raise `ParameterError` for the first other option that is given and not read beside one."""
     for other in [name for name, is_given in given.items() if is_given]:
         raise ParameterError(f"{option} does not read {other}: leave one of them out")
 

@@ -60,13 +60,7 @@ class App(typer.Typer):
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to one file, there or not yet.
-
-    Examples
-    --------
-    >>> is_same_file(Path("a.csv"), Path(".") / "a.csv"), is_same_file(Path("a.csv"), Path("b.csv"))
-    (True, False)
-    """
+    """Return whether two paths lead to one file, there or not yet."""
     try:
         return one.samefile(other)
     except OSError:

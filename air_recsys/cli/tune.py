@@ -98,13 +98,7 @@ def tune(
 
 
 def parse_space(texts: list[str] | None) -> dict[str, Any]:
-    """Turn NAME=DOMAIN texts into what `tune` takes as its space.
-
-    Examples
-    --------
-    >>> parse_space(["weight_decay=3:50:log", "schedule=cosine,linear", "n_epochs=100"])
-    {'weight_decay': (3, 50, 'log'), 'schedule': ['cosine', 'linear'], 'n_epochs': [100]}
-    """
+    """Turn NAME=DOMAIN texts into what `tune` takes as its space."""
     parsed = {}
     for text in texts or []:
         name, sign, domain = text.partition("=")

@@ -62,13 +62,7 @@ def _require(holds: np.ndarray, values: np.ndarray, expected: str, others: str, 
 
 
 def narrowed(numbers: np.ndarray) -> np.ndarray:
-    """Return finite numbers as float32 where each of them is one, else as they are.
-
-    Examples
-    --------
-    >>> narrowed(np.array([3.5, 4.0])).dtype, narrowed(np.array([3.5, 4.1])).dtype
-    (dtype('float32'), dtype('float64'))
-    """
+    """Return finite numbers as float32 where each of them is one, else as they are."""
     with np.errstate(over="ignore"):
         half = numbers.astype(np.float32)
     return half if np.array_equal(half, numbers) else numbers
@@ -158,13 +152,7 @@ _OF_LONG = set.union(*_USUAL.values(), {"timestamp", "time", "date", "weight"})
 
 
 def named_column(name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
-    """Return the column of that name: as it is written, else in other cases; None where there is not exactly one.
-
-    Examples
-    --------
-    >>> named_column("user", ["User", "Item"]), named_column("user", ["User", "USER"])
-    ('User', None)
-    """
+    """Return the column of that name: as it is written, else in other cases; None where there is not exactly one."""
     if name in header:
         return name if list(header).count(name) == 1 else None
     alike = [each for each in header if str(each).casefold() == str(name).casefold()]
@@ -172,19 +160,7 @@ def named_column(name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
 
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
-    """Return how to name the columns that are probably meant, as the end of a message; nothing where none is known.
-
-    Parameters
-    ----------
-    absent : mapping of str to hashable
-        By "user", "item" and "rating", the names that the header lacks.
-    header : sequence of hashable
-
-    Examples
-    --------
-    >>> hint_at_columns({"item": "item"}, ["user", "movieId", "rating"])
-    "; is item='movieId' meant, for Interactions.from_frame and read_ratings (in the shell --item-column movieId)?"
-    """
+    """Return how to name the columns that are probably meant, as the end of a message; nothing where none is known."""
     meant = {role: _likely(role, header) for role in absent if role in _USUAL}
     found = {role: names[0] for role, names in meant.items() if len(names) == 1}
     if not found:
@@ -211,13 +187,7 @@ def column_of_item_ids(header: Sequence[Hashable]) -> Hashable | None:
 
 
 def may_be_wide(header: Sequence[Hashable]) -> bool:
-    """Return whether names can be those of a wide table: ids of users, then an item a column.
-
-    Examples
-    --------
-    >>> may_be_wide(["reader", "Emma", "Dracula"]), may_be_wide(["userId", "movieId", "rating"])
-    (True, False)
-    """
+    """Return whether names can be those of a wide table: ids of users, then an item a column."""
     others = [_plain(name) for name in header[1:]]
     first = any(_likely(role, header[:1]) for role in ("item", "rating"))
     return bool(others) and not first and not _OF_LONG.intersection(others)
@@ -229,13 +199,6 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     Users stand in the index, or in the first column where that is text or has a name of users. A table of numbers may
     also be one of ratings under other names. So with them in the index it is wide only where that or the columns are
     named or not counted, or where two columns lack values, as ids do not.
-
-    Examples
-    --------
-    >>> wide_frame(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).shape
-    (2, 2)
-    >>> wide_frame(pd.DataFrame({"who": ["ann", "ann"], "what": [7, 8], "how": [5, 3]})) is None
-    True
     """
     names = list(frame.columns)
     if frame.empty or not frame.columns.is_unique or not may_be_wide(names):
@@ -252,24 +215,12 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def are_user_names(header: Sequence[Hashable]) -> bool:
-    """Return whether all names are usual ones of a column of users, an empty one or "id" included.
-
-    Examples
-    --------
-    >>> are_user_names(["User ID"]), are_user_names([""]), are_user_names(["196"])
-    (True, True, False)
-    """
+    """Return whether all names are usual ones of a column of users, an empty one or "id" included."""
     return all(_plain(name) in _USUAL["user"] | {"", "id"} for name in header)
 
 
 def looks_like_values(fields: Iterable[str]) -> bool:
-    """Return whether fields of the first line of a file are numbers, all of them.
-
-    Examples
-    --------
-    >>> looks_like_values(["196", "242", "-3.5"]), looks_like_values(["x", "3"])
-    (True, False)
-    """
+    """Return whether fields of the first line of a file are numbers, all of them."""
     return all(each.replace(".", "", 1).lstrip("+-").isdigit() for each in fields)
 
 

@@ -19,13 +19,6 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
     """Return ids as a 1-D array: int64 where all are integers, else of objects.
 
     Floating point numbers that are all whole, as pandas makes of integers beside a missing one, are integers.
-
-    Examples
-    --------
-    >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
-    (dtype('int64'), dtype('O'))
-    >>> as_id_array(np.array([3.0, 1.0])), as_id_array(np.array([0.5, 1.0]))
-    (array([3, 1]), array([0.5, 1.0], dtype=object))
     """
     if isinstance(ids, np.ma.MaskedArray):
         ids = ids.tolist()  # None where an id is masked
@@ -70,11 +63,6 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     ------
     DataError
         If an id is missing (None or NaN).
-
-    Examples
-    --------
-    >>> encode_ids(["b", "a", "b"], "user")
-    (array([1, 0, 1], dtype=int32), array(['a', 'b'], dtype=object))
     """
     array = as_id_array(values)
     missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
@@ -91,13 +79,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rank_ids(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return distinct ids in their order, as they are where they cannot be compared, and the new place of each.
-
-    Examples
-    --------
-    >>> rank_ids(np.array([8, 3]))
-    (array([3, 8]), array([1, 0], dtype=int32))
-    """
+    """Return distinct ids in their order, as they are where they cannot be compared, and the new place of each."""
     try:
         order = np.argsort(ids, kind="stable")
     except TypeError:
@@ -111,11 +93,6 @@ def close_names(name: str, names: Iterable[str], n: int = 3, likeness: float = 0
     """Return the names that are nearest to one, by `difflib`, the nearest first.
 
     Of more than 20,000 names only those with the same first character are compared.
-
-    Examples
-    --------
-    >>> close_names("asprin", ["ibuprofen", "aspirin"])
-    ['aspirin']
     """
     compared = list(names)
     if len(compared) > _MOST_COMPARED:
@@ -124,21 +101,7 @@ def close_names(name: str, names: Iterable[str], n: int = 3, likeness: float = 0
 
 
 class IdIndex:
-    """A fixed sequence of distinct ids with the index of each.
-
-    Parameters
-    ----------
-    ids : iterable of hashable
-        Distinct ids; position is index.
-    kind : str
-        "user" or "item", for messages.
-
-    Examples
-    --------
-    >>> index = IdIndex(["ann", "bob"], "user")
-    >>> index.lookup(["bob", "eve"])
-    array([ 1, -1])
-    """
+    """A fixed sequence of distinct ids with the index of each."""
 
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
         self.ids = as_id_array(ids)
@@ -166,24 +129,12 @@ class IdIndex:
             )
 
     def nearest(self, id: Hashable) -> list[Any]:
-        """Return up to three ids whose text is nearest to that of an unknown one, the nearest first.
-
-        Examples
-        --------
-        >>> IdIndex(["ann", "bob"], "user").nearest("Anna"), IdIndex([11, 12], "user").nearest("12")
-        (['ann'], [12, 11])
-        """
+        """Return up to three ids whose text is nearest to that of an unknown one, the nearest first."""
         ids = {str(each).casefold(): each for each in self.ids.tolist()}
         return [ids[name] for name in close_names(str(id).casefold(), ids)]
 
     def joined(self, ids: np.ndarray) -> IdIndex:
-        """Return an index that has other ids after its own.
-
-        Examples
-        --------
-        >>> IdIndex(["ann", "bob"], "user").joined(np.array(["eve", "ann"], object)).ids.tolist()
-        ['ann', 'bob', 'eve']
-        """
+        """Return an index that has other ids after its own."""
         new = ids[self.lookup(ids) < 0]
         return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
 
@@ -208,13 +159,7 @@ class IdIndex:
             raise _unhashable(queried, self.kind) from None
 
     def place(self, id: Hashable) -> int:
-        """Return the index of one id, or raise `UnknownIdError`.
-
-        Examples
-        --------
-        >>> IdIndex(["ann", "bob"], "user").place("bob")
-        1
-        """
+        """Return the index of one id, or raise `UnknownIdError`."""
         place = int(self.lookup([id])[0])
         if place < 0:
             raise UnknownIdError(self.kind, [id])

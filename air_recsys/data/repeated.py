@@ -11,13 +11,7 @@ _AT_ONCE = 1 << 20  # pairs that are looked up together
 
 
 def repeated_values(keys: np.ndarray) -> np.ndarray:
-    """Return the distinct values that occur more than once, ascending; `keys` is sorted in its place.
-
-    Examples
-    --------
-    >>> repeated_values(np.array([3, 1, 3, 2, 1, 3]))
-    array([1, 3])
-    """
+    """Return the distinct values that occur more than once, ascending; `keys` is sorted in its place."""
     keys.sort()
     again = keys[1:][keys[1:] == keys[:-1]]
     return again[np.append(True, again[1:] != again[:-1])] if again.size else again
@@ -26,20 +20,8 @@ def repeated_values(keys: np.ndarray) -> np.ndarray:
 class RepeatedPairs:
     """The ratings of pairs that are rated more than once.
 
-    Parameters
-    ----------
-    keys : ndarray of int64, shape (n_ratings,)
-        The pair of each rating.
-    repeated : ndarray of int64, shape (n_repeated,)
-        The pairs that occur more than once, ascending and at least one.
-
-    Examples
-    --------
-    >>> pairs = RepeatedPairs(np.array([7, 5, 7, 6]), np.array([7]))
-    >>> pairs.rows, pairs.n_surplus
-    (array([0, 2]), 1)
-    >>> pairs.resolve(np.array([1.0, 2.0, 4.0, 3.0]), "sum")
-    array([5., 2., 3.])
+    `keys` are the pairs of all ratings, (n_ratings,), `repeated` those that occur more than once, ascending and at
+    least one.
     """
 
     def __init__(self, keys: np.ndarray, repeated: np.ndarray) -> None:

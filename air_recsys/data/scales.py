@@ -15,13 +15,7 @@ _CODES = (99.0, 999.0, 9999.0, 99999.0)
 
 
 def as_scale(rating_scale: Any) -> Scale:
-    """Return the ends of a scale that a caller states, or raise `ParameterError` unless these are two numbers.
-
-    Examples
-    --------
-    >>> as_scale((-10, 10))
-    (-10.0, 10.0)
-    """
+    """Return the ends of a scale that a caller states, or raise `ParameterError` unless these are two numbers."""
     if not isinstance(rating_scale, tuple | list) or len(rating_scale) != 2:
         raise ParameterError(f"rating_scale must be (lowest, highest), found {rating_scale!r}")
     low, high = (check_real("an end of rating_scale", end, minimum=-np.inf) for end in rating_scale)
@@ -31,27 +25,13 @@ def as_scale(rating_scale: Any) -> Scale:
 
 
 def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
-    """Return the positions of the ratings that are not on a scale, up to rounding.
-
-    Examples
-    --------
-    >>> outside_of(np.array([1.0, 99.0, 5.0000001]), (1, 5))
-    array([1])
-    """
+    """Return the positions of the ratings that are not on a scale, up to rounding."""
     margin = _ROUNDING * (scale[1] - scale[0])
     return np.flatnonzero((ratings < scale[0] - margin) | (ratings > scale[1] + margin))
 
 
 def check_stated(ratings: np.ndarray, scale: Scale) -> None:
-    """Raise `DataError` for ratings outside of a scale that the caller states.
-
-    Examples
-    --------
-    >>> check_stated(np.array([3.0, 99.0]), (-10, 10))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected ratings in -10..10 (rating_scale), found 1 outside, the first in row 1: \
-99; drop those that stand for missing (in the shell --missing 99)
-    """
+    """Raise `DataError` for ratings outside of a scale that the caller states."""
     rows = outside_of(ratings, scale)
     if rows.size:
         first = f"{ratings[rows[0]]:g}"
@@ -66,13 +46,6 @@ def check_no_code(ratings: np.ndarray) -> None:
 
     Far is further from the nearest of the others than these are from each other. Ratings that are all equal have no
     scale.
-
-    Examples
-    --------
-    >>> check_no_code(np.array([-10.0, 4.5, 10.0, 99.0]))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected ratings of one scale, found 1 of 4 to be 99, where all others lie in \
--10..10: drop them if they stand for missing (in the shell --missing 99), or state rating_scale=(-10, 99)
     """
     low, high, code = _without_code(ratings)
     if code is None:
@@ -90,18 +63,6 @@ def found_below_zero(ratings: np.ndarray) -> bool:
 
     They do where several values are negative, or the only one is the largest value with the other sign. A single other
     one is mostly a code for missing, such as -1 beside 1..10.
-
-    Raises
-    ------
-    DataError
-        Where they hold another code for missing, see `check_no_code`.
-
-    Examples
-    --------
-    >>> found_below_zero(np.array([-10.0, -2.5, 7.0])), found_below_zero(np.array([-1.0, 1.0]))
-    (True, True)
-    >>> found_below_zero(np.array([-1.0, 4.0, 10.0]))
-    False
     """
     check_no_code(ratings)
     below = ratings[ratings < 0]
@@ -109,13 +70,7 @@ def found_below_zero(ratings: np.ndarray) -> bool:
 
 
 def hint_at_scale(ratings: np.ndarray) -> str:
-    """Return how to state the scale of finite ratings, codes for missing left out.
-
-    Examples
-    --------
-    >>> hint_at_scale(np.array([-10.0, 10.0, 99.0]))
-    'rating_scale=(-10, 10) (in the shell --rating-scale=-10,10)'
-    """
+    """Return how to state the scale of finite ratings, codes for missing left out."""
     low, high, _ = _without_code(ratings)
     return f"rating_scale=({low:g}, {high:g}) (in the shell --rating-scale={low:g},{high:g})"
 

@@ -38,15 +38,7 @@ class Traffic:
 
 @contextmanager
 def counted() -> Iterator[Traffic]:
-    """Count the traffic of all groups that are made within the context, such as those of `fit`.
-
-    Examples
-    --------
-    >>> with counted() as traffic:
-    ...     with joined(torch.device("cpu"), timeout=9.0) as group:
-    ...         group.traffic is traffic
-    True
-    """
+    """Count the traffic of all groups that are made within the context, such as those of `fit`."""
     traffic = Traffic()
     token = _COUNTED.set(traffic)
     try:
@@ -225,13 +217,7 @@ class Cut:
 
     @classmethod
     def balanced(cls, weights: np.ndarray, n_ranks: int) -> Self:
-        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as equal as contiguous ranges allow.
-
-        Examples
-        --------
-        >>> Cut.balanced(np.array([4, 1, 1, 1, 1]), 2).sizes
-        [1, 4]
-        """
+        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as equal as ranges allow."""
         total = np.cumsum(weights, dtype=np.float64)
         shares = np.arange(1, n_ranks) * (total[-1] / n_ranks)
         inner = np.searchsorted(total, shares - weights.min() / 2) + 1
@@ -243,13 +229,7 @@ class Cut:
 
     @classmethod
     def even(cls, n_rows: int, n_parts: int) -> Self:
-        """Cut rows into ranges that differ by one row at most, the larger ones first.
-
-        Examples
-        --------
-        >>> Cut.even(8, 3).sizes
-        [3, 3, 2]
-        """
+        """Cut rows into ranges that differ by one row at most, the larger ones first."""
         return cls((0, *accumulate(n_rows // n_parts + (rank < n_rows % n_parts) for rank in range(n_parts))))
 
     @property
@@ -267,12 +247,6 @@ class Cut:
         return slice(self.starts[rank], self.starts[rank + 1])
 
     def within(self, rows: slice) -> list[slice]:
-        """The ranges of this cut in an array of some of the rows only, empty for those outside.
-
-        Examples
-        --------
-        >>> Cut((0, 3, 6, 9)).within(slice(2, 5))
-        [slice(0, 1, None), slice(1, 3, None), slice(3, 3, None)]
-        """
+        """The ranges of this cut in an array of some of the rows only, empty for those outside."""
         inside = [min(max(start, rows.start), rows.stop) - rows.start for start in self.starts]
         return [slice(*pair) for pair in pairwise(inside)]

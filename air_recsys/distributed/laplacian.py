@@ -141,16 +141,7 @@ class ShardedLaplacian:
 def normal_rows(
     n_rows: int, width: int, rows: slice, *, mean: float, std: float, generator: torch.Generator, dtype: torch.dtype
 ) -> Tensor:
-    """`rows` of an array (n_rows, width) of draws from N(mean, std^2).
-
-    Examples
-    --------
-    >>> def draw(rows):
-    ...     generator = torch.Generator().manual_seed(0)
-    ...     return normal_rows(9, 2, rows, mean=0.0, std=1.0, generator=generator, dtype=torch.float32)
-    >>> torch.equal(draw(slice(3, 5)), draw(slice(0, 9))[3:5])
-    True
-    """
+    """`rows` of an array (n_rows, width) of draws from N(mean, std^2)."""
     return _rows(n_rows, width, rows, dtype, lambda block: block.normal_(mean, std, generator=generator))
 
 

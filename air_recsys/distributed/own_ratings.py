@@ -54,15 +54,7 @@ class OwnSide(NamedTuple):
         ratings: np.ndarray,
         degrees: np.ndarray,
     ) -> Self:
-        """Ratings in the order of their rows `index`, all of which the rank owns; partners ascend already.
-
-        Examples
-        --------
-        >>> columns = np.array([2, 1, 2]), np.array([0, 4, 5]), np.array([3.0, 1.0, 2.0])
-        >>> side = OwnSide.sorted(Cut((0, 1, 3)), 1, *columns, np.array([5, 1, 2]))
-        >>> side.starts, side.partners, side.ratings
-        (array([0, 1, 3]), array([4, 0, 5]), array([1., 3., 2.]))
-        """
+        """Ratings in the order of their rows `index`, all of which the rank owns; partners ascend already."""
         order = np.argsort(index, kind="stable")
         starts = np.concatenate([[0], np.cumsum(degrees[cut.of(rank)])])
         return cls(cut, starts, partners[order], ratings[order], degrees)

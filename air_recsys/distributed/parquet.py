@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.ids import IdIndex
-from air_recsys.data.readers.ratings_parquet import check_rows, find_parts, plain_type
+from air_recsys.data.readers.ratings_parquet import check_rows, find_parts, parquet_errors, plain_type
 from air_recsys.exceptions import DataFileError, UnknownIdError
 from air_recsys.storage.validation import needs_extra
 
@@ -94,16 +94,13 @@ class ParquetTable:
 
 def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a piece; of the file only the row groups that it touches are read."""
-    try:
-        with pq.ParquetFile(piece.file) as file:
-            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            ends = np.cumsum(sizes)
-            first, last = np.searchsorted(ends, [piece.start, piece.stop - 1], side="right")
-            groups = list(range(first, last + 1))
-            table = file.read_row_groups(groups, columns=None if columns is None else list(columns))
+    with parquet_errors(piece.file), pq.ParquetFile(piece.file) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = np.cumsum(sizes)
+        first, last = np.searchsorted(ends, [piece.start, piece.stop - 1], side="right")
+        groups = list(range(first, last + 1))
+        table = file.read_row_groups(groups, columns=None if columns is None else list(columns))
         table.validate(full=True)  # of texts, that they are UTF-8
-    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
-        raise _unreadable(piece.file, error) from None
     return table.slice(piece.start - (ends[first] - sizes[first]), piece.stop - piece.start)
 
 
@@ -114,18 +111,9 @@ def ids_of(column: pa.ChunkedArray) -> Any:
 
 
 def _read_header(file: str) -> tuple[int, pa.Schema]:
-    try:
-        with pq.ParquetFile(file) as content:
-            check_rows(file, content.metadata.num_rows, 1)
-            return content.metadata.num_rows, content.schema_arrow
-    except DataFileError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: str, error: Exception) -> DataFileError:
-    return DataFileError(f"{file}: expected a Parquet file, found: {str(error).partition(chr(10))[0]}")
+    with parquet_errors(file), pq.ParquetFile(file) as content:
+        check_rows(file, content.metadata.num_rows, 1)
+        return content.metadata.num_rows, content.schema_arrow
 
 
 def _check_column(file: str, schema: pa.Schema, name: str, ids: np.ndarray) -> None:

@@ -100,14 +100,7 @@ class ParquetRatings:
 
 
 def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRatings:
-    """The ratings of the users and of the items of this rank.
-
-    Raises
-    ------
-    DataFileError, DataError
-        On all ranks: see `ParquetRatings.read`, for a repeated pair, a negative rating, or fewer users or items
-        than ranks.
-    """
+    """The ratings of the users and of the items of this rank."""
     table = source.read(group)
     n_read = sum(group.of_all(table.ratings.size))
     users, user_ids = _agreed(group, table.users, table.user_ids, "user")

@@ -24,6 +24,7 @@ from air_recsys.storage.validation import needs_extra
 
 with needs_extra("distributed"), warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of ray
+    import pyarrow as pa
     import pyarrow.parquet as pq
     import ray
     import ray.data
@@ -131,10 +132,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
-
-
-with needs_extra("distributed"):
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)

@@ -136,22 +136,8 @@ class Comparison:
 def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: int, seed: int) -> Task:
     """Ratings and lists that are asked for on a fold.
 
-    Parameters
-    ----------
-    fold : Fold
-    likes : bool
-        Whether lists alone are asked for, and all test items are relevant.
-    k : int
-    relevant : float or None
-        The least rating of a relevant item, by default the mean of the training ratings, or the highest test rating
-        where all are below.
-    n_users, seed : int
-        How many users' lists are asked for at most, drawn with that seed.
-
-    Raises
-    ------
-    DataError
-        If no test item is relevant.
+    Relevant are test items rated `relevant` or more, by default the mean of the training ratings, or the highest test
+    rating where all are below; of likes all are. Lists of at most `n_users` users are asked for, drawn with `seed`.
     """
     test = fold.test
     by_default = min(fold.train.ratings.mean(), test.ratings.max(initial=-np.inf))
@@ -216,14 +202,7 @@ def _spread(values: np.ndarray, task: Task) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A system on all folds.
-
-    Attributes
-    ----------
-    name : str
-    measures : list of Measures
-        One a fold.
-    """
+    """A system on all folds, and its measures on each of them."""
 
     name: str
     measures: list[Measures]

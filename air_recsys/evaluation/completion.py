@@ -27,15 +27,6 @@ def hide(truth: np.ndarray, share: float, seed: int, validation: float = 0.0) ->
 
     With ``validation > 0`` the hidden entries are neither shown nor asked for, so settings that are chosen there owe
     nothing to them.
-
-    Parameters
-    ----------
-    truth : ndarray, shape (m, n)
-    share : float
-        Probability of an entry to be hidden.
-    seed : int
-    validation : float
-        Probability of an entry that is not hidden to be asked for.
     """
     check_real("share", share, strict=True, maximum=0.99)
     check_real("validation", validation, maximum=0.99)
@@ -57,15 +48,7 @@ def complete(model: Recommender, data: Hidden) -> dict[str, Any]:
 
 
 def entry_errors(truth: np.ndarray, asked: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-    """NMAE over the entries asked for, and average precision and AUROC where the truth is 0/1.
-
-    Parameters
-    ----------
-    truth : ndarray, shape (m, n)
-    asked : ndarray of bool, shape (m, n)
-    scores : ndarray, shape (n_asked,)
-        Scores of the entries asked for, row by row.
-    """
+    """NMAE of scores of the entries asked for, row by row; average precision and AUROC where the truth is 0/1."""
     expected = truth[asked]
     errors: dict[str, Any] = {"nmae": nmae(expected, scores, value_range=float(np.ptp(truth)))}
     if np.isin(truth, (0, 1)).all():

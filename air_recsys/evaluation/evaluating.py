@@ -26,18 +26,7 @@ from air_recsys.metrics import mae, nmae, rmse, user_measures
 def evaluate_ratings(
     folds: Sequence[Fold], systems: Mapping[str, System], *, progress: bool = True, protocol: str = ""
 ) -> tuple[ResultTable, ResultTable]:
-    """Fit every system on every fold and return the means over folds and the single results.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-    systems : mapping of str to System
-        As from `air_recsys.evaluation.systems.beside_air`.
-    progress : bool
-        Show a progress bar.
-    protocol : str
-        Where the folds came from.
-    """
+    """Fit every system on every fold and return the means over folds and the single results."""
     single = ResultTable("Test error of single folds", protocol)
     tasks = [Task.of_ratings(fold) for fold in folds]
     for trial in task_by_task(trials(systems, tasks, progress=progress), tasks):
@@ -71,21 +60,9 @@ def evaluate_lists(
 ) -> tuple[ResultTable, ResultTable]:
     """Train every system on a fold and measure its lists of k items for all users with test items.
 
-    Parameters
-    ----------
-    fold : Fold or NewUsersFold
-        Over the same users and items, as from `air_recsys.evaluation.folds`. All test interactions are relevant,
-        whatever their values.
-    systems : mapping of str to System
-        As from `air_recsys.evaluation.systems.beside_ranker`, and of models of your own as from `system_of` of
-        `air_recsys.evaluation.system`; the first is the one that the others are tested against.
-    k : int
-        At most the number of items.
-    seed : int
-        Of the bootstrap.
-    progress : bool
-    protocol : str
-        Where the fold came from.
+    All test interactions are relevant, whatever their values. The first system is the one that the others are tested
+    against; models of your own become systems by `air_recsys.evaluation.system.system_of`. The seed is that of the
+    bootstrap.
 
     Returns
     -------
@@ -97,11 +74,6 @@ def evaluate_lists(
         corrected for the number of systems by the method of Holm: read it where several systems are compared.
     ResultTable
         NDCG of the users with few, some and many training items, or items given, a third of the users each.
-
-    Raises
-    ------
-    ParameterError
-        For a k out of range, and for a system that makes no lists for the new users of a fold.
     """
     if not 1 <= k <= fold.train.n_items:
         raise ParameterError(f"k must be in 1..{fold.train.n_items}, the number of items, found {k}")

@@ -53,33 +53,21 @@ class Answer(NamedTuple):
     ----------
     predicted, deviation : ndarray, shape (n_pairs,), or None
         Ratings and their standard deviations, of systems that tell them.
-    lists : ndarray of int, shape (n_users, k), or None
-        Positions of items, -1 where no item is left.
     """
 
     predicted: np.ndarray | None
     deviation: np.ndarray | None
-    lists: np.ndarray | None
+    lists: np.ndarray | None  # (n_users, k), positions of items, -1 where none is left
 
 
 class Costs(NamedTuple):
-    """What a training cost, and how long the answers took.
+    """What a training cost, and how long the answers took."""
 
-    Attributes
-    ----------
-    seconds, cpu_seconds : float
-        Of the training alone: on the clock, and of all its threads together.
-    before_gib, peak_gib : float
-        Memory of the process before the training, its data included, and at the peak of the training.
-    answer_seconds : float
-        Of all answers.
-    """
-
-    seconds: float
+    seconds: float  # of the training alone: on the clock, and of all its threads together
     cpu_seconds: float
-    before_gib: float
+    before_gib: float  # memory of the process before the training, its data included, and at the peak of the training
     peak_gib: float
-    answer_seconds: float
+    answer_seconds: float  # of all answers
 
     def of_training(self) -> dict[str, float]:
         """The columns of a table: both times, and the memory at the peak."""
@@ -87,13 +75,7 @@ class Costs(NamedTuple):
 
 
 def ask(model: Any, shown: Interactions, question: Question) -> Answer:
-    """The ratings and the lists that a trained model is asked for.
-
-    Raises
-    ------
-    DataError
-        If predicted ratings are not one finite number per pair.
-    """
+    """The ratings and the lists that a trained model is asked for."""
     predicted, deviation, lists = None, None, None
     if question.pairs is not None and tells_ratings(model):
         predicted, deviation = ask_ratings(model, question.pairs)
@@ -147,12 +129,8 @@ class Task:
 
     Attributes
     ----------
-    fold : Fold or NewUsersFold
-    question : Question
     relevant : csr_array, shape (n_asked_users, n_items), or None
         1 for a relevant test item of the users whose lists are asked for.
-    threshold : float or None
-        The least rating of a relevant item, None where all test items are relevant.
     ask : callable
         ``ask(model, shown, question)`` returns the answer, in the process of the system.
     """
@@ -160,7 +138,7 @@ class Task:
     fold: Fold | NewUsersFold
     question: Question
     relevant: Csr | None = None
-    threshold: float | None = None
+    threshold: float | None = None  # the least rating of a relevant item, None where all test items are relevant
     ask: Callable[[Any, Any, Question], Any] = ask
 
     @classmethod
@@ -213,8 +191,6 @@ def trials(
 
     Parameters
     ----------
-    systems : mapping of str to System
-    tasks : sequence of Task
     place : callable
         Returns the context of a place of work, whose value calls a function with its arguments: `here`, or a new
         process, as from `process_place`.
@@ -294,14 +270,7 @@ def rated_pairs(data: Interactions) -> Pairs:
 
 
 def check_sealed(shown: Pairs, asked: Pairs) -> None:
-    """Raise `LeakError` where a pair of `asked` is among those of `shown`.
-
-    Examples
-    --------
-    >>> check_sealed(([0], [1]), ([0, 1], [1, 1]))
-    Traceback (most recent call last):
-    air_recsys.evaluation.experiment.LeakError: 1 of 2 tested pairs are among the training data, first (0, 1)
-    """
+    """Raise `LeakError` where a pair of `asked` is among those of `shown`."""
     trained, tested = (pd.MultiIndex.from_arrays([np.asarray(ids) for ids in pairs]) for pairs in (shown, asked))
     leaked = tested.to_numpy()[tested.isin(trained)]
     if len(leaked):

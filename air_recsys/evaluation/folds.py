@@ -71,19 +71,7 @@ def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fol
 
 
 def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
-    """A fold that tests the last interactions of each user, of items that others have.
-
-    Parameters
-    ----------
-    data : Interactions
-    n : int or float
-        The number, of users who have more, or the share of each user's, as in `leave_last`.
-
-    Raises
-    ------
-    DataError
-        Without timestamps, or if no user has enough interactions.
-    """
+    """A fold that tests the last n interactions of each user, or that share of them, of items that others have."""
     most = np.bincount(data.user_index).max(initial=0)
     if data.timestamps is not None and most <= n:
         raise DataError(f"expected users with more than {n} interaction(s), found {most} of one user at most")
@@ -91,13 +79,7 @@ def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
 
 
 def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
-    """A fold that tests the latest share of all interactions, of users and items that occur before.
-
-    Raises
-    ------
-    DataError
-        Without timestamps, and where no tested user or item occurs before.
-    """
+    """A fold that tests the latest share of all interactions, of users and items that occur before."""
     return _known_alone("time", data, global_time(data, test_fraction))
 
 
@@ -107,25 +89,6 @@ def holdout_of_new_users(data: Interactions, test_fraction: float, seed: int) ->
     The protocol is that of Mult-VAE and EASE: four fifths of the items of each of them are given, at random, and the
     rest is tested. Items that no training user has are left out of both, and so are users of whom one part is empty
     then. Users with a single interaction are trained on.
-
-    Parameters
-    ----------
-    data : Interactions
-    test_fraction : float
-        Share of the users, in (0, 1).
-    seed : int
-
-    Raises
-    ------
-    DataError
-        If no user has two interactions, no user is left to train on, or no item of theirs is left to test.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, 1], [1, 1, 1], [1, 1, 1]])
-    >>> fold = holdout_of_new_users(data, 0.1, seed=0)
-    >>> fold.train.n_ratings, fold.given.n_ratings, fold.test.n_ratings
-    (6, 2, 1)
 
     References
     ----------

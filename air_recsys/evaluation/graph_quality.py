@@ -28,17 +28,6 @@ def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, f
 
     AUC is that of the edge weight (0 without an edge) as a score for "same group", over all pairs of nodes; NMI is
     that of the Louvain communities against the groups.
-
-    Parameters
-    ----------
-    graph : SimilarityGraph
-    groups : ndarray of int, shape (n,)
-
-    Examples
-    --------
-    >>> two_pairs = SimilarityGraph([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], range(4))
-    >>> group_recovery(two_pairs, np.array([0, 0, 1, 1]))
-    (1.0, 1.0)
     """
     pairs = np.triu_indices(groups.size, k=1)
     same = (groups[:, None] == groups)[pairs]
@@ -48,26 +37,11 @@ def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, f
 
 
 def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndarray] | None = None) -> pd.DataFrame:
-    """A row for every step of a training, in the order of the steps.
+    """A row for every step of a training, in the order of the steps, with the known divisions of its nodes.
 
     Columns: step; edges; communities, of two nodes or more (Louvain); modularity of these; last, their normalised
     mutual information (NMI) with those of the last step; and for each name of `known` the NMI with that division.
     Isolated nodes do not count for NMI.
-
-    Parameters
-    ----------
-    graphs : mapping of int to SimilarityGraph
-        The same nodes at steps of a training.
-    known : mapping of str to ndarray, shape (n,), optional
-        Divisions of the nodes.
-
-    Examples
-    --------
-    >>> two = SimilarityGraph(np.kron(np.eye(2), np.ones((3, 3))), range(6))
-    >>> formation({0: SimilarityGraph(np.ones((6, 6)), range(6)), 9: two}, {"true": np.repeat([0, 1], 3)})
-       step  edges  communities  modularity  last  true
-    0     0     15            1         0.0   0.0   0.0
-    1     9      6            2         0.5   1.0   1.0
     """
     labels = {step: graphs[step].communities().to_numpy() for step in sorted(graphs)}
     last = labels[max(labels)]
@@ -89,13 +63,7 @@ def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndar
 
 
 def modularity(graph: SimilarityGraph, labels: np.ndarray) -> float:
-    """The share of the weight inside of groups, less what chance gives nodes of these degrees; 0 without edges.
-
-    Examples
-    --------
-    >>> modularity(SimilarityGraph(np.kron(np.eye(2), np.ones((3, 3))), range(6)), np.repeat([0, 1], 3))
-    0.5
-    """
+    """The share of the weight inside of groups, less what chance gives nodes of these degrees; 0 without edges."""
     entries = graph.to_scipy().tocoo()
     total = entries.data.sum()
     if not total:
@@ -114,26 +82,16 @@ class Exposure(NamedTuple):
 
     Attributes
     ----------
-    counts : ndarray, shape (n,)
-        Number of ratings of each node.
-    means : ndarray, shape (n,)
-        Mean of its ratings, NaN without any.
-    bands : ndarray, shape (n,)
-        Bands of the number of ratings, 0 the fewest, of about as many nodes each.
-    pattern : ndarray, shape (n,)
-        Communities of the graph by who rated what alone.
-    pattern_edges : csr_array, shape (n, n)
-        That graph.
     nmi : dict of str to float
         Normalised mutual information of the communities with the bands, with the communities of the pattern, with
         those of the values alone (ratings less the means of user and item, cosine), and with themselves shuffled.
     """
 
-    counts: np.ndarray
-    means: np.ndarray
-    bands: np.ndarray
-    pattern: np.ndarray
-    pattern_edges: sp.csr_array
+    counts: np.ndarray  # (n,), number of ratings of each node
+    means: np.ndarray  # (n,), mean of its ratings, NaN without any
+    bands: np.ndarray  # (n,), bands of the number of ratings, 0 the fewest, of about as many nodes each
+    pattern: np.ndarray  # (n,), communities of the graph by who rated what alone
+    pattern_edges: sp.csr_array  # (n, n), that graph
     nmi: dict[str, float]
 
 
@@ -144,7 +102,6 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     ----------
     graph : SimilarityGraph
         Of kind "item" or "user", over ids of `ratings`.
-    ratings : Interactions
     communities : Series of int, optional
         Indexed by id; by default those of the graph. Nodes of a negative one do not count.
 
@@ -192,13 +149,7 @@ def counts_and_means(rows: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bands_of(counts: np.ndarray) -> np.ndarray:
-    """Bands of about as many nodes each, equal counts together, 0 the fewest; shape (n,).
-
-    Examples
-    --------
-    >>> bands_of(np.array([1, 1, 1, 1, 1, 9, 7, 3, 4, 5])).tolist()
-    [0, 0, 0, 0, 0, 5, 4, 1, 2, 3]
-    """
+    """Bands of about as many nodes each, equal counts together, 0 the fewest; shape (n,)."""
     edges = np.quantile(counts, np.arange(1, N_BANDS) / N_BANDS)
     return np.unique(np.searchsorted(edges, counts), return_inverse=True)[1]
 

@@ -93,29 +93,8 @@ class Evaluation:
 def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) -> Evaluation:
     """Compare a fitted model with `BiasModel` and `GlobalMean`, lists from likes alone with those of what is popular.
 
-    Parameters
-    ----------
-    model : Recommender
-        Fitted.
-    test : Interactions, DataFrame, sparse matrix or ndarray, optional
-        Ratings that the model has not seen.
-    refit : bool
-        Fit the model anew on 90 % of its ratings, drawn at random with seed 0, and compare on the others. Without
-        this and without `test`, the training ratings are compared, and the title says so.
-
-    Raises
-    ------
-    ParameterError
-        For both `test` and `refit`.
-    DataError
-        If `test` cannot be used.
-
-    Examples
-    --------
-    >>> model = BiasModel().fit(np.array([[5.0, 1.0], [4.0, np.nan]]))
-    >>> evaluation = evaluate_model(model, test=np.array([[np.nan, np.nan], [np.nan, 1.0]]))
-    >>> evaluation.title, [row["model"] for row in evaluation.rows]
-    ('Error on test ratings', ['BiasModel', 'GlobalMean'])
+    Without `test`, ratings that the model has not seen, the training ratings are compared, and the title says so. With
+    `refit` the model is fitted anew on 90 % of its ratings, drawn at random with seed 0, and compared on the others.
     """
     if test is not None and refit:
         raise ParameterError("expected either test ratings or refit, found both")
@@ -275,15 +254,7 @@ def list_measures(model: Recommender, training: Interactions, test: Interactions
 
 
 def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
-    """The test pairs rated above 0 whose user and item are known; None without any.
-
-    Examples
-    --------
-    >>> training = Interactions.from_dense([[1, np.nan], [1, 1]])
-    >>> found = relevant_of(training, Interactions.from_dense([[np.nan, 1], [np.nan, np.nan]]))
-    >>> found.users.tolist(), found.items.toarray().tolist()
-    ([0], [[0.0, 1.0]])
-    """
+    """The test pairs rated above 0 whose user and item are known; None without any."""
     users = training.users.lookup(test.user_ids[test.user_index])
     items = training.items.lookup(test.item_ids[test.item_index])
     counted = (users >= 0) & (items >= 0) & (test.ratings > 0)

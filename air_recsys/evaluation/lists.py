@@ -42,14 +42,7 @@ class NewUsersLister(Lister, Protocol):
 
 
 class Recommending:
-    """The lists of a model of this library, by positions; those of new users of a `GraphRanker` alone.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [1, 1, 1], [np.nan, 1, 1]])
-    >>> Recommending(GraphRanker(settings={})).fit(data).lists(np.array([0, 1]), 2).tolist()
-    [[2, -1], [-1, -1]]
-    """
+    """The lists of a model of this library, by positions; those of new users of a `GraphRanker` alone."""
 
     def __init__(self, model: Recommender) -> None:
         self.model = model
@@ -80,14 +73,7 @@ class Recommending:
 
 
 class Popularity:
-    """The most interacted items that a user does not have.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [np.nan, 1, 1]])
-    >>> Popularity().fit(data).lists(np.array([0, 1]), 1).tolist()
-    [[2], [0]]
-    """
+    """The most interacted items that a user does not have."""
 
     def fit(self, interactions: Interactions) -> Self:
         """Count."""
@@ -133,19 +119,7 @@ def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
 def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
     """The mean of each measure over the users and its 95 % interval.
 
-    Parameters
-    ----------
-    by_user : mapping of str to ndarray, shape (b,)
-        As from `air_recsys.metrics.user_measures`.
-    resamples : UserResamples
-        Of these users.
-    k : int
-        Of the lists.
-
-    Returns
-    -------
-    dict of str to float
-        For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
+    For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
     """
     figures: dict[str, float] = {}
     for name, values in by_user.items():
@@ -171,19 +145,6 @@ def holm(p_values: Any) -> np.ndarray:
     Of m tests in ascending order the i-th, from 1, gets :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_j)`. Among all
     tests of equal systems, one is then below 0.05 with a probability of at most 0.05.
 
-    Parameters
-    ----------
-    p_values : array_like, shape (n,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, np.nan, 0.03]).tolist()
-    [0.03, 0.06, nan, 0.06]
-
     References
     ----------
     Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 1979.
@@ -199,15 +160,7 @@ def holm(p_values: Any) -> np.ndarray:
 def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions, shown: Csr) -> dict[str, float]:
     """What lists do to the catalogue.
 
-    Parameters
-    ----------
-    lists : ndarray of int, shape (b, k)
-        Items by position, -1 where none is left.
-    users : ndarray of int, shape (b,)
-        The positions of their users.
-    train : Interactions
-    shown : csr_array, shape (n_users, n_items)
-        1 for each item that a user is known by; those of the training, and those given of new users.
+    `shown` has a 1 for each item that a user is known by: those of the training, and those given of new users.
     """
     counts = np.bincount(train.item_index, minlength=train.n_items)
     whole = train.to_csr()
@@ -229,13 +182,7 @@ def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]
 
 
 def popularity_groups(counts: np.ndarray) -> np.ndarray:
-    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
-
-    Examples
-    --------
-    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
-    [2, 0, 2, 1]
-    """
+    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each."""
     order = np.argsort(-counts, kind="stable")
     before = np.cumsum(counts[order]) - counts[order]
     group = np.empty(counts.size, dtype=np.int64)
@@ -244,13 +191,7 @@ def popularity_groups(counts: np.ndarray) -> np.ndarray:
 
 
 def thirds_of_users(sizes: np.ndarray) -> dict[str, np.ndarray]:
-    """Which users belong to each third by their numbers of items; ties by position.
-
-    Examples
-    --------
-    >>> {name: mask.nonzero()[0].tolist() for name, mask in thirds_of_users(np.array([5, 1, 3])).items()}
-    {'few items': [1], 'some items': [2], 'many items': [0]}
-    """
+    """Which users belong to each third by their numbers of items; ties by position."""
     place = np.empty(sizes.size, dtype=np.int64)
     place[np.argsort(sizes, kind="stable")] = 3 * np.arange(sizes.size) // max(sizes.size, 1)
     masks = {name: place == number for number, name in enumerate(_GROUPS)}

@@ -34,13 +34,7 @@ class Parts(NamedTuple):
 
 
 def is_likes(data: Interactions) -> bool:
-    """Whether all ratings are alike, so that only lists can be compared.
-
-    Examples
-    --------
-    >>> is_likes(Interactions.from_dense([[1, np.nan], [1, 1]])), is_likes(Interactions.from_dense([[1, 0]]))
-    (True, False)
-    """
+    """Whether all ratings are alike, so that only lists can be compared."""
     return data.n_ratings > 0 and bool(np.ptp(data.ratings) == 0)
 
 
@@ -49,21 +43,12 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
 
     Parameters
     ----------
-    data : Interactions
     split : {"random", "time", "last"}, int, Split, sequence of Split, or None
         Random is a share of all ratings, and of likes a share of each user's. None is "random"; an int is a number of
         random folds.
     test_fraction : float, optional
         The share that is held out, of "random", "time" and "last". By default 0.1, of likes 0.2, and of "last" a
         single one of each user.
-    seed : int
-
-    Raises
-    ------
-    ParameterError
-        For another split, or a share beside a split that has none.
-    DataError
-        If the data cannot be divided so.
     """
     split = "random" if split is None else split
     if split not in SPLITS and test_fraction is not None:
@@ -107,18 +92,6 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
     """Given training and test ratings as one fold over the ids of both.
 
     Ids of one part that are integers count as text where those of the other are text.
-
-    Raises
-    ------
-    DataError
-        If a pair is in both parts, or the training part has features that new ids would lack.
-
-    Examples
-    --------
-    >>> train = Interactions.from_dense([[5.0, np.nan]], item_ids=["x", "y"])
-    >>> test = Interactions.from_dense([[4.0]], item_ids=["y"])
-    >>> given_parts(train, test).folds[0].test
-    Interactions(n_users=1, n_items=2, n_ratings=1, density=50.00 %, ratings 4..4)
     """
     users, items = (_of_both(*sides) for sides in ((train.users, test.users), (train.items, test.items)))
     if train.user_features is not None or train.item_features is not None:

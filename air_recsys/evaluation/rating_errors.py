@@ -42,30 +42,10 @@ def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.nda
 def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: int = 0) -> pd.DataFrame:
     """The errors of pairs in groups of like values.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        What the pairs are grouped by: at most 12 distinct values make a group each, others make up to five groups of
-        about as many pairs each.
-    errors : ndarray, shape (n,)
-        Predictions less ratings.
-    users : ndarray, shape (n,)
-    seed : int
-        Of the bootstrap over users.
-
-    Returns
-    -------
-    DataFrame
-        Columns lowest and highest (of the values), pairs, rmse, low and high (its 95 % interval), and bias (the mean
-        error: above 0 where predictions are too high).
-
-    Examples
-    --------
-    >>> table = errors_by(np.array([1, 1, 9]), np.array([0.5, -0.5, 2.0]), np.arange(3))
-    >>> table[["lowest", "pairs", "rmse", "bias"]]
-       lowest  pairs  rmse  bias
-    0       1      2   0.5   0.0
-    1       9      1   2.0   2.0
+    At most 12 distinct values make a group each, others make up to five groups of about as many pairs each. Errors are
+    predictions less ratings; the seed is that of the bootstrap over users. Columns are lowest and highest (of the
+    values), pairs, rmse, low and high (its 95 % interval), and bias (the mean error: above 0 where predictions are too
+    high).
     """
     group = _groups(values)
     rows = []
@@ -91,27 +71,8 @@ def interval_reliability(
 ) -> pd.DataFrame:
     """How many ratings lie within intervals of a normal distribution around their predictions.
 
-    Parameters
-    ----------
-    truth, predicted, deviations : ndarray, shape (n,)
-        Ratings, predictions, and the standard deviations of new ratings around them.
-    users : ndarray, shape (n,)
-        Whose ratings they are.
-    seed : int
-        Of the bootstrap over users.
-
-    Returns
-    -------
-    DataFrame
-        Columns meant (of the ratings, by the model), held (of them, in truth), low and high (a 95 % interval of held),
-        and width (the mean, in the unit of the ratings).
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).normal(size=1000)
-    >>> table = interval_reliability(3 + noise, np.full(1000, 3.0), np.ones(1000), np.arange(1000))
-    >>> bool((abs(table["held"] - table["meant"]) < 0.05).all())
-    True
+    Columns are meant (of the ratings, by the model), held (of them, in truth), low and high (a 95 % interval of held),
+    and width (the mean, in the unit of the ratings).
     """
     distance = np.abs(truth - predicted)
     resamples = UserResamples(users, seed=seed)
@@ -127,22 +88,8 @@ def interval_reliability(
 def probability_reliability(truth: np.ndarray, probability: np.ndarray) -> pd.DataFrame:
     """The share of ones among pairs of like probability, in at most ten groups of as many pairs each.
 
-    Parameters
-    ----------
-    truth : ndarray of {0, 1}, shape (n,)
-    probability : ndarray, shape (n,)
-
-    Returns
-    -------
-    DataFrame
-        Columns meant (the mean probability), held (the share of ones), low and high (Wilson's 95 % interval of held)
-        and pairs.
-
-    Examples
-    --------
-    >>> probability_reliability(np.array([0, 0, 1, 0]), np.array([0.1, 0.1, 0.6, 0.6]))[["meant", "held"]].values
-    array([[0.1, 0. ],
-           [0.6, 0.5]])
+    Columns are meant (the mean probability), held (the share of ones), low and high (Wilson's 95 % interval of held)
+    and pairs.
     """
     edges = np.unique(np.quantile(probability, np.linspace(0, 1, _MOST_BINS + 1)))
     group = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, max(edges.size - 2, 0))

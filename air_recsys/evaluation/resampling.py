@@ -28,19 +28,6 @@ class UserResamples:
     """The same random draws of users, with replacement, for every measure: so differences are paired.
 
     More than 5,000 users are drawn in that many random groups.
-
-    Parameters
-    ----------
-    users : ndarray, shape (n,)
-        Whose value each of the n is; ids of any kind.
-    n_resamples, seed : int
-
-    Examples
-    --------
-    >>> errors = np.array([1.0, -1.0, 1.0, 3.0])
-    >>> resamples = UserResamples(np.array(["a", "a", "b", "b"]))
-    >>> interval_of(np.sqrt(2.0), resamples.root_mean(errors**2)).low
-    1.0
     """
 
     def __init__(self, users: np.ndarray, n_resamples: int = 1_000, seed: int = 0) -> None:
@@ -75,13 +62,7 @@ class UserResamples:
 
 
 def interval_of(value: float, draws: np.ndarray) -> Interval:
-    """A value with the 0.025 and 0.975 quantiles of what was drawn.
-
-    Examples
-    --------
-    >>> interval_of(20.0, np.arange(41.0))
-    Interval(value=20.0, low=1.0, high=39.0)
-    """
+    """A value with the 0.025 and 0.975 quantiles of what was drawn."""
     low, high = np.nanquantile(draws, (0.025, 0.975))
     return Interval(float(value), float(low), float(high))
 
@@ -111,13 +92,7 @@ def advantage_of(
 ) -> Advantage | None:
     """The advantage of the first row over the best of the others; None without others.
 
-    Parameters
-    ----------
-    rows : list of dict
-        "model", then its measures, the one that counts first.
-    draws : mapping of str to ndarray
-        That measure in the same resamples, by model.
-    higher_is_better : bool
+    A row is "model", then its measures, the one that counts first; `draws` are that measure in the same resamples.
 
     Examples
     --------
@@ -139,27 +114,11 @@ class ByUsers:
     """Sums of a measure over what was tested of each user, on each fold.
 
     Its value is the mean over the folds of sums / counts over all users, with a root for an RMSE.
-
-    Parameters
-    ----------
-    sums, counts : ndarray, shape (n_folds, n_users)
-        Of a user who was not tested on a fold both are 0.
-    root : bool
-        Whether the value is the root of the mean: the sums are those of squared errors.
-
-    Examples
-    --------
-    >>> squared = ByUsers(np.array([[8.0, 0.0, 2.0]]), np.array([[2, 1, 2]]), root=True)
-    >>> round(squared.value(), 3)
-    1.414
-    >>> low, high = squared.interval(seed=0)
-    >>> low < squared.value() < high
-    True
     """
 
-    sums: np.ndarray
+    sums: np.ndarray  # (n_folds, n_users), of a user who was not tested on a fold both are 0
     counts: np.ndarray
-    root: bool = False
+    root: bool = False  # whether the value is the root of the mean: the sums are those of squared errors
 
     def value(self) -> float:
         """The measure."""

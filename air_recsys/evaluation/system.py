@@ -74,11 +74,6 @@ def system_of(model: Any) -> System:
     """A model of the caller's as a system: one of this library, of Surprise or of implicit, or one like these.
 
     Each training takes a copy.
-
-    Raises
-    ------
-    ParameterError
-        Unless it has ``fit``, and ``predict`` or ``lists``.
     """
     if isinstance(model, System):
         return model
@@ -122,23 +117,7 @@ def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) ->
 
 
 def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
-    """The systems of some names, in that order; upper and lower case are alike, and "all" names each.
-
-    Raises
-    ------
-    ParameterError
-        For a name that no system has, with the nearest one.
-
-    Examples
-    --------
-    >>> from air_recsys.models import BiasModel, GlobalMean
-    >>> systems = {"Mean": system_of(GlobalMean()), "Biases": system_of(BiasModel())}
-    >>> list(named(systems, ["biases", "all"]))
-    ['Biases', 'Mean']
-    >>> named(systems, ["bias"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: no system is called 'bias': did you mean Biases? The systems are Mean, Biases
-    """
+    """The systems of some names, in that order; upper and lower case are alike, and "all" names each."""
     folded = {name.lower(): name for name in systems}
     chosen: dict[str, System] = {}
     for name in names:
@@ -154,15 +133,7 @@ def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, Syst
 
 
 def installed(systems: Mapping[str, System]) -> tuple[dict[str, System], list[str]]:
-    """The systems whose package is installed, and a line a package that is not, with how to install it.
-
-    Examples
-    --------
-    >>> some = {"Biases": System(print, ""), "Ghost": System(print, "", "no_such_package")}
-    >>> found, absent = installed(some)
-    >>> list(found), absent
-    (['Biases'], ['not installed: Ghost (pip install no_such_package)'])
-    """
+    """The systems whose package is installed, and a line a package that is not, with how to install it."""
     found = {name: system for name, system in systems.items() if system.needs is None or find_spec(system.needs)}
     absent: dict[str, list[str]] = {}
     for name, system in systems.items():
@@ -181,14 +152,7 @@ def check_installed(systems: Mapping[str, System]) -> None:
 
 
 def check_changes(systems: Mapping[str, System], changes: Iterable[str]) -> None:
-    """Raise `ParameterError` for a change that none of the systems has taken.
-
-    Examples
-    --------
-    >>> check_changes({"AIR": System(print, "", changed=("n_sweeps",))}, ["n_epochs"])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: none of the systems AIR reads n_epochs
-    """
+    """Raise `ParameterError` for a change that none of the systems has taken."""
     for name in changes:
         if not any(name in system.changed for system in systems.values()):
             raise ParameterError(f"none of the systems {', '.join(systems)} reads {name}")

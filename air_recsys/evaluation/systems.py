@@ -57,14 +57,8 @@ def rating_systems(
 ) -> dict[str, System]:
     """All systems that predict ratings, by name.
 
-    Parameters
-    ----------
-    changes : mapping, optional
-        Parameters of AIR on top of `AIR_SETTINGS`, and of DMF on top of AIR adam; each takes those that it reads.
-    seed : int
-        Of every system; myFM gets its own default, 42, for 0.
-    myfm : tuple of int
-        Factors and Gibbs steps of myFM's models.
+    `changes` are parameters of AIR on top of `AIR_SETTINGS`, and of DMF on top of AIR adam; each takes those that it
+    reads. `myfm` are factors and Gibbs steps of myFM's models, which get its own default, 42, for the seed 0.
     """
     changes = dict(changes or {})
     systems = air_systems(AIR_SETTINGS, changes, seed)
@@ -86,15 +80,8 @@ def comparable_systems(
 ) -> dict[str, System]:
     """All systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
 
-    Parameters
-    ----------
-    changes : mapping, optional
-        Parameters of AIR and DMF, as in `rating_systems`.
-    seed : int
-    split : optional
-        That of the comparison: for "time" and "last" `GraphRanker` chooses its settings on parts of that kind.
-    threads : int
-        Of the models of implicit; 0 are all.
+    For a `split` "time" or "last" `GraphRanker` chooses its settings on parts of that kind. `threads` are those of the
+    models of implicit; 0 are all.
     """
     hidden = split if split in ("time", "last") else "random"
     ranker = {"random_state": seed, "device": "cpu", "validation": hidden}
@@ -115,21 +102,7 @@ def comparable_systems(
 
 
 def beside_air(air: AIR, peers: Iterable[str], seed: int) -> dict[str, System]:
-    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise.
-
-    Parameters
-    ----------
-    air : AIR
-    peers : iterable of str
-        Keys of `PEERS`.
-    seed : int
-        Of the models of Surprise.
-
-    Raises
-    ------
-    ParameterError, MissingExtraError
-        For another peer, and where Surprise is not installed.
-    """
+    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise."""
     every = comparable_systems(seed=seed)
     systems = {"AIR": system_of(air)}
     if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):
@@ -145,22 +118,8 @@ def beside_ranker(
 ) -> dict[str, System]:
     """`GraphRanker`, what is popular, and models of implicit with its defaults.
 
-    Parameters
-    ----------
-    peers : iterable of str
-        Keys of `LIST_PEERS`.
-    seed : int
-        Of all of them.
-    changes : mapping, optional
-        Parameters of `GraphRanker`.
-    new_users : bool
-        Whether lists of users are asked for whom the systems were not trained on.
-
-    Raises
-    ------
-    ParameterError, MissingExtraError
-        For another peer, for one that makes no lists for new users where they are asked for, and where implicit is
-        not installed.
+    `peers` are keys of `LIST_PEERS`, `changes` parameters of `GraphRanker`. With `new_users` lists of users are asked
+    for whom the systems were not trained on.
     """
     every = comparable_systems(seed=seed, threads=0)
     systems = {"GraphRanker": ranker_system({"random_state": seed} | dict(changes or {}))}

@@ -39,14 +39,6 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
         For a parameter out of its range.
     DataError
         Unless `matrix` is sparse.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array([[1, 1, 0], [1, 1, 0], [0, 1, 1]])
-    >>> cooccurrence_neighbors(pattern, 1, column_exponent=0).toarray().round(6)
-    array([[0. , 1. , 0.5],
-           [1. , 0. , 0. ],
-           [0.5, 0. , 0. ]], dtype=float32)
     """
     k = check_integer("n_neighbors", n_neighbors, minimum=1)
     check_real("column_exponent", column_exponent)
@@ -65,13 +57,6 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any
 
     All products are non-negative. `own` (m,) are the positions of the rows among the others, -1 for rows not there.
     `run` is what calls a function of blocks of rows: `map`, or one that has threads for them.
-
-    Examples
-    --------
-    >>> rows = sp.csr_array([[1.0, 2.0], [0.0, 1.0]])
-    >>> strongest_products(rows, rows, 1, np.array([0, -1])).toarray()
-    array([[0., 2.],
-           [2., 0.]])
     """
     columns = sp.csr_array(others.T)
 
@@ -83,14 +68,7 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any
 
 
 def strongest_entries(matrix: Csr, k: int) -> Csr:
-    """A matrix with the k largest entries of each row alone, the first of equal ones.
-
-    Examples
-    --------
-    >>> strongest_entries(sp.csr_array([[1.0, 3.0, 2.0], [0.0, 1.0, 0.0]]), 2).toarray()
-    array([[0., 3., 2.],
-           [0., 1., 0.]])
-    """
+    """A matrix with the k largest entries of each row alone, the first of equal ones."""
     kept = sp.csr_array(matrix, copy=True)
     for first, last in zip(kept.indptr[:-1], kept.indptr[1:], strict=True):
         if last - first > k:
@@ -102,14 +80,7 @@ def strongest_entries(matrix: Csr, k: int) -> Csr:
 
 
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
-    """A matrix with each entry divided by powers of the numbers of entries in its row and in its column.
-
-    Examples
-    --------
-    >>> scaled(sp.csr_array([[1.0, 1.0], [1.0, 0.0]]), 1, 0).toarray()
-    array([[0.5, 0.5],
-           [1. , 0. ]])
-    """
+    """A matrix with each entry divided by powers of the numbers of entries in its row and in its column."""
     counts = np.diff(matrix.indptr), np.bincount(matrix.indices)
     rows, columns = np.maximum(counts[0], 1.0) ** -row_exponent, np.maximum(counts[1], 1.0) ** -column_exponent
     data = matrix.data * (np.repeat(rows, counts[0]) * columns[matrix.indices]).astype(matrix.dtype)

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.validation import import_extra
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -114,14 +114,6 @@ def check_distinct(names: Sequence[Hashable], kind: str) -> None:
     """Raise `DataError` where two ids have the same name."""
     if len(set(names)) < len(names):
         raise DataError(f"expected {kind} ids that differ as text, as the file holds them, found two alike")
-
-
-def check_folder(path: str | os.PathLike[str]) -> Path:
-    """The path of a file to write, or `ParameterError` where its folder does not exist."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
-    return target
 
 
 def _xml_text(value: Any) -> str:

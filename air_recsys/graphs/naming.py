@@ -41,29 +41,9 @@ class Fit(NamedTuple):
 
 
 def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], known: np.ndarray) -> pd.DataFrame:
-    """One row for every community of `labels` >= 0: its size, its name, and what the name rests on.
+    """One row for every community of `labels` >= 0, as `AnalysedGraph.describe_communities` has them.
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-    traits : sequence of Trait
-    names : sequence of str, shape (n,)
-        Of the nodes.
-    known : ndarray, shape (n,)
-        The larger, the better people know a node.
-
-    Returns
-    -------
-    DataFrame
-        community, size, name, trait (None where none stands out), share, share_of_all, log_odds, p_value (of that
-        trait, NaN without one), and members, the names of the best known.
-
-    Examples
-    --------
-    >>> war = Trait("genre", "War", np.arange(12) < 6, np.ones(12, dtype=bool))
-    >>> table = describe(np.repeat([0, 1], 6), [war], [*"abcdefghijkl"], np.arange(12))
-    >>> table[["name", "log_odds", "p_value"]].round(4).to_dict("records")
-    [{'name': 'War', 'log_odds': 5.1299, 'p_value': 0.0022}, {'name': 'l, k', 'log_odds': nan, 'p_value': nan}]
+    `names` are those of the nodes, and `known` tells how well people know each, the larger the better.
     """
     groups = np.unique(labels[labels >= 0])
     order = np.argsort(np.negative(known), kind="stable")
@@ -146,12 +126,6 @@ def traits_of(attributes: pd.DataFrame, label: str | None = None) -> list[Trait]
     A text is its parts between "|", a list or set its entries, a flag the name of its column. A year is in its
     decade, too, and before others; other numbers of more than eight values fall into quarters. What fewer than three
     nodes have is no trait, nor what all of them have, nor the names of the nodes (the column `label`).
-
-    Examples
-    --------
-    >>> films = pd.DataFrame({"genres": ["War|Drama", "War", "War", "Drama"], "year": [1990, 1991, 1999, 1971]})
-    >>> [(trait.text, trait.holders.tolist()) for trait in traits_of(films)]
-    [('War', [True, True, True, False]), ('1990s', [True, True, True, False])]
     """
     found: list[Trait] = []
     for name, column in attributes.items():

@@ -20,12 +20,6 @@ class Nodes:
 
     Parameters and errors are those of `air_recsys.SimilarityGraph`. Ids are distinct; rows of other ids in the table
     of attributes are left out.
-
-    Examples
-    --------
-    >>> nodes = Nodes([7, 8], "item", pd.DataFrame({"item": [8], "title": ["Plums"]}), label="title")
-    >>> nodes.labels()
-    array(['7', 'Plums'], dtype=object)
     """
 
     def __init__(

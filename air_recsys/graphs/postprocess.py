@@ -41,14 +41,6 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
         Rows are the nodes; every positive entry is one, whatever its value.
     rank : int
         Largest number of factors.
-
-    Examples
-    --------
-    >>> factors = pattern_factors([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
-    >>> (factors @ factors.T).round(3)
-    array([[ 0.167,  0.167, -0.333],
-           [ 0.167,  0.167, -0.333],
-           [-0.333, -0.333,  0.667]], dtype=float32)
     """
     from sklearn.utils.extmath import randomized_svd
 
@@ -82,19 +74,6 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
         Rows are the nodes, in the order of `learned`.
     k : int
     share : float
-
-    Raises
-    ------
-    DataError
-        If the two have not the same nodes.
-
-    Examples
-    --------
-    >>> learned = [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
-    >>> with_pattern(learned, [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]).toarray().round(3)
-    array([[0. , 1. , 0.1],
-           [1. , 0. , 0. ],
-           [0.1, 0. , 0. ]])
     """
     adjacency, similar = sp.csr_array(learned, dtype=np.float64), _pattern_graph(pattern, k)
     n = similar.indptr.size - 1

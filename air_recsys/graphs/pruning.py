@@ -20,14 +20,7 @@ _BLOCK_ENTRIES = 4_000_000  # stored entries of rows that are compared at a time
 
 
 def strongest(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> sp.csr_array:
-    """The graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them.
-
-    Examples
-    --------
-    >>> path = sp.csr_array([[0, 3, 0, 0], [3, 0, 2, 1], [0, 2, 0, 0], [0, 1, 0, 0]])
-    >>> strongest(path, 1).toarray()[1]
-    array([3, 0, 2, 1])
-    """
+    """The graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them."""
     return _where_an_end_keeps(adjacency, strongest_of_each(adjacency, k, support))
 
 
@@ -83,15 +76,7 @@ def _where_an_end_keeps(adjacency: sp.csr_array, kept: np.ndarray) -> sp.csr_arr
 
 
 def to_similarities(adjacency: sp.csr_array) -> sp.csr_array:
-    """Weights as shares of the largest one, rounded to four significant digits; shape (n, n).
-
-    Examples
-    --------
-    >>> to_similarities(sp.csr_array([[0, 3, 1], [3, 0, 0], [1, 0, 0]])).toarray()
-    array([[0.    , 1.    , 0.3333],
-           [1.    , 0.    , 0.    ],
-           [0.3333, 0.    , 0.    ]])
-    """
+    """Weights as shares of the largest one, rounded to four significant digits; shape (n, n)."""
     largest = adjacency.data.max(initial=0.0)
     values = adjacency.data.astype(np.float64) / (largest or 1.0)
     digits = _DIGITS - 1 - np.floor(np.log10(values, where=values > 0, out=np.zeros_like(values)))
@@ -100,13 +85,7 @@ def to_similarities(adjacency: sp.csr_array) -> sp.csr_array:
 
 
 def common_counts(rows: sp.csr_array, first: ArrayLike, second: ArrayLike) -> np.ndarray:
-    """How many columns two rows have both entries in, for pairs of rows (p,); int, shape (p,).
-
-    Examples
-    --------
-    >>> common_counts(sp.csr_array([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]]), np.array([0, 1]), np.array([1, 1]))
-    array([2, 3])
-    """
+    """How many columns two rows have both entries in, for pairs of rows (p,); int, shape (p,)."""
     if not np.size(first):
         return np.empty(0, dtype=np.int64)
     ones = sp.csr_array((np.ones(rows.nnz, np.int32), rows.indices, rows.indptr), shape=rows.shape)
@@ -120,20 +99,7 @@ def common_counts(rows: sp.csr_array, first: ArrayLike, second: ArrayLike) -> np
 
 
 def support_of_ties(adjacency: sp.csr_array, rows: sp.csr_array) -> sp.csr_array:
-    """The common columns of the ends of edges that tie with another edge of a node; symmetric, shape (n, n).
-
-    Parameters
-    ----------
-    adjacency : csr_array, shape (n, n)
-    rows : csr_array, shape (n, m)
-        What the nodes were compared by, such as the ratings of the items.
-
-    Examples
-    --------
-    >>> edges = sp.csr_array([[0, 1, 1, 2], [1, 0, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0]])
-    >>> support_of_ties(edges, sp.csr_array([[1, 1], [0, 1], [1, 1], [1, 0]])).toarray()[0]
-    array([0, 1, 2, 0])
-    """
+    """The common columns of the ends of edges that tie with another edge of a node; symmetric, shape (n, n)."""
     node, order = ranked(adjacency)
     weights = adjacency.data[order]
     equal = (np.diff(weights) == 0) & (np.diff(node[order]) == 0)

@@ -17,7 +17,7 @@ from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import import_extra
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -207,9 +207,9 @@ class WeightedGraph:
         return self._write_tables(path, nodes, exports.edge_list(names, self._adjacency), exports.parquet_bytes)
 
     def _write_tables(self, path: Any, nodes: Any, edges: pd.DataFrame, form: Callable[[pd.DataFrame], bytes]) -> Path:
-        targets = [(exports.check_folder(path), edges)]
+        targets = [(check_folder(path), edges)]
         if nodes is not None:
-            targets.append((exports.check_folder(nodes), self._nodes.attributes.reset_index()))
+            targets.append((check_folder(nodes), self._nodes.attributes.reset_index()))
         contents = [(target, form(table)) for target, table in targets]
         for target, content in contents:
             replace_file(target, content)

@@ -208,14 +208,7 @@ def as_relevant(matrix: Any) -> Csr:
 
 
 def find_hits(recommended: np.ndarray, relevant: Csr) -> np.ndarray:
-    """Return which recommended items are relevant, shape (n_users, k); -1 never is.
-
-    Parameters
-    ----------
-    recommended : ndarray of int, shape (n_users, k)
-    relevant : csr_array, shape (n_users, n_items)
-        As from `as_relevant`.
-    """
+    """Return which recommended items are relevant, shape (n_users, k); -1 never is."""
     n_users, n_items = relevant.shape
     rows = np.repeat(np.arange(n_users), np.diff(relevant.indptr))
     relevant_pairs = rows * n_items + relevant.indices

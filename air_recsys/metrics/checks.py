@@ -14,15 +14,7 @@ Csr = Any  # a csr_array, whose methods have no type annotations
 
 
 def check_pairs(y_true: Any, y_pred: Any, name: str = "y_pred") -> tuple[np.ndarray, np.ndarray]:
-    """Return truth and prediction as float64 arrays, or raise `DataError`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array_like of float, shape (n,)
-        Finite, of the same length, not empty.
-    name : str
-        The caller's name of `y_pred`.
-    """
+    """Return truth and prediction as float64 arrays, or raise `DataError`."""
     truth, prediction = as_finite("y_true", y_true, 1), as_finite(name, y_pred, 1)
     if truth.size != prediction.size:
         raise DataError(f"expected y_true and {name} of the same length, found {truth.size} and {prediction.size}")

@@ -130,14 +130,7 @@ def _kth_largest(row: np.ndarray, k: int) -> float:
 
 
 def unseen_top_k(scores: np.ndarray, seen: Csr | None, k: int) -> np.ndarray:
-    """Return the lists of `top_k` without the seen items, with -1 where no item is left.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> unseen_top_k(np.array([[0.1, 0.7]]), sparse.csr_array([[0, 1]]), 2)
-    array([[ 0, -1]])
-    """
+    """Return the lists of `top_k` without the seen items, with -1 where no item is left."""
     if seen is not None:
         scores = scores.copy()
         rows = np.repeat(np.arange(scores.shape[0]), np.diff(seen.indptr))
@@ -147,23 +140,7 @@ def unseen_top_k(scores: np.ndarray, seen: Csr | None, k: int) -> np.ndarray:
 
 
 def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users: np.ndarray, n: int) -> np.ndarray:
-    """Return the best n unseen items of some users, or all where there are fewer, scored a block of users at a time.
-
-    Parameters
-    ----------
-    scores : callable
-        Takes positions of users, (b,), and returns scores of all items, (b, n_items).
-    seen : csr_array, shape (n_users, n_items)
-        Items to leave out: all stored entries.
-    users : ndarray of int
-    n : int
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> lists_of_scores(lambda some: np.ones((some.size, 2)), sparse.csr_array([[1, 0]]), np.array([0]), 9).tolist()
-    [[1, -1]]
-    """
+    """Return the best n unseen items of some users, or all where there are fewer; scored by blocks of users."""
     n_items = seen.shape[1]
     block = max(1, _BLOCK_ENTRIES // n_items)
     blocks = [users[start : start + block] for start in range(0, users.size, block)]

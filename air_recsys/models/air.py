@@ -132,8 +132,6 @@ class AIR(OffersPresets, FindsSettings):
     settings: str = choice("fixed", ("fixed", "auto"))
     search_budget: float = real(_BUDGET, strict=True)
 
-    # ---------------------------------------------------------------- presets
-
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
         """The model of a preset by its name, a key of `air_recsys.models.presets.PRESETS`.
@@ -208,8 +206,6 @@ give solver='adam'
         """
         return GraphRanker(**parameters)
 
-    # ---------------------------------------------------------------- scikit-learn's grammar
-
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The call that makes the model: its preset, and what differs from that.
 
@@ -237,8 +233,6 @@ give solver='adam'
         if isinstance(solver, str) and any(name.startswith("solver__") for name in parameters):
             parameters["solver"] = as_solver(solver)
         return super().set_params(**parameters)
-
-    # ---------------------------------------------------------------- fitting
 
     def engine(self) -> Engine:
         """The engine of the solver, not started; parameters that are "auto" follow from formulas."""
@@ -291,8 +285,6 @@ give solver='adam'
         check_integer("count", count, minimum=1)
         return spread_steps(self.by_default(data).engine().n_steps(data), count)
 
-    # ---------------------------------------------------------------- graphs
-
     @property
     def user_graph_strength_(self) -> float:
         """Share of the prior variance of users that follows the similarities given to `fit`; 0 without such."""
@@ -322,8 +314,6 @@ give solver='adam'
         if learned.n_edges == len(learned) * (len(learned) - 1) // 2:
             own = strongest(own, _LEARNED_EDGES)
         return with_pattern(own, rows)
-
-    # ---------------------------------------------------------------- files
 
     def saved_parameters(self) -> dict[str, Any]:
         """The parameters as JSON can hold them."""

@@ -39,8 +39,6 @@ class Recommender(KnowsSimilarities, SavedModel):
         """The limit of scores, see `air_recsys.models.ratings.limited`."""
         return False
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(self, interactions: Any, *, callbacks: Iterable[Callback] = ()) -> Self:
         """Train on interactions and return the model.
 
@@ -95,8 +93,6 @@ class Recommender(KnowsSimilarities, SavedModel):
         """The state that the model learns from checked interactions."""
         raise NotImplementedError
 
-    # ---------------------------------------------------------------- scores
-
     def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
         """The score of each pair.
 
@@ -138,11 +134,6 @@ class Recommender(KnowsSimilarities, SavedModel):
         -------
         DataFrame
             Columns user, item, score and source: "model", or for an unknown id "user mean", "item mean" or "mean".
-
-        Raises
-        ------
-        UnknownIdError
-            As `predict` does.
 
         Examples
         --------
@@ -205,8 +196,6 @@ class Recommender(KnowsSimilarities, SavedModel):
         """
         state, data = self._fitted(), as_interactions(test, allow_negative=True)
         return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
-
-    # ---------------------------------------------------------------- recommendations
 
     def recommend(
         self,

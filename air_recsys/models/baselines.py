@@ -113,20 +113,7 @@ def exact_factors(matrix: np.ndarray, mean: float) -> Factors:
 
     Users get :math:`U S^{1/2}` and items :math:`V S^{1/2}`; the product is exact to rounding.
 
-    Parameters
-    ----------
-    matrix : ndarray of float64, shape (n_users, n_items)
-        Finite.
-    mean : float
-        :math:`\mu`, what all scores have in common and similarities should not see.
-
-    Examples
-    --------
-    >>> factors = exact_factors(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 1.0]]), mean=3.0)
-    >>> (factors.user_factors @ factors.item_factors.T + factors.mean).round(12)
-    array([[1., 2.],
-           [3., 6.],
-           [5., 1.]])
+    The mean :math:`\mu` is what all scores have in common and similarities should not see.
     """
     left, values, right = np.linalg.svd(matrix - mean, full_matrices=False)  # (m, r), (r,), (r, n)
     roots = np.sqrt(values)
@@ -153,11 +140,6 @@ class KNN(CompletedMatrix):
         Whether a neighbor counts by 1 / d or all count alike.
     axis : {"users", "items"}
         Where neighbors are looked for: among the rows or among the columns.
-
-    Raises
-    ------
-    ParameterError
-        At `fit`, for a parameter out of its range.
 
     Notes
     -----
@@ -221,11 +203,6 @@ class IterativeSVD(CompletedMatrix):
         Number of decompositions.
     stopped_by_ : str
         "tolerance" or "n_iterations".
-
-    Raises
-    ------
-    ParameterError
-        At `fit`, for a parameter out of its range.
 
     Notes
     -----

@@ -168,11 +168,6 @@ class PredictsDeviations(Recommender):
             Columns user, item, score, deviation where `knows_deviations_`, and source as in
             `Recommender.predict_table`.
 
-        Raises
-        ------
-        UnknownIdError, DataError
-            As `predict` does.
-
         Examples
         --------
         >>> from air_recsys import AIR

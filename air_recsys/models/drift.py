@@ -19,19 +19,10 @@ _FAR = 100  # spans of the training before and after it: beyond them the times a
 
 
 class LearnedDrift(NamedTuple):
-    """The processes of users and of items, see `air_recsys.nn.drift.drift`.
+    """The processes of users and of items, see `air_recsys.nn.drift.drift`."""
 
-    Parameters
-    ----------
-    unit : float
-        Of the processes, in that of the ratings.
-    span : tuple of float
-        The first and the last time of the training ratings.
-    users, items : sequence of Moments
-    """
-
-    unit: float
-    span: tuple[float, float]
+    unit: float  # of the processes, in that of the ratings
+    span: tuple[float, float]  # the first and the last time of the training ratings
     users: Sequence[Moments]
     items: Sequence[Moments]
 

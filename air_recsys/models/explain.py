@@ -77,19 +77,8 @@ SIMILARITY = "similarity"
 class Tables:
     """Builds the tables for one user.
 
-    Parameters
-    ----------
-    state : FittedState
-    sources : Sources
-        What is known of the user.
-    n : int
-        Most rows of a table.
-    names : dict, optional
-        Item id to name.
-    clips : bool or "binary"
-        Whether scores are limited to the range of the ratings.
-    similarities : tuple of SimilarityGraph or None
-        How similar users are, and items: what `similar_users` and `similar_items` show.
+    They have at most n rows. `similarities` say how similar users are, and items: what `similar_users` and
+    `similar_items` show.
     """
 
     def __init__(

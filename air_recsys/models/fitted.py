@@ -140,24 +140,7 @@ _NOT_MEASURED = "not measured: see score(test), or fit with validation_fraction=
 
 
 def model_card(call: str, state: FittedState, told: str) -> str:
-    """Facts of a fitted model as HTML.
-
-    Parameters
-    ----------
-    call : str
-        The repr of the model.
-    state : FittedState
-    told : str
-        What a search of settings tells; may be empty.
-
-    Examples
-    --------
-    >>> from air_recsys import BiasModel
-    >>> model = BiasModel().fit([[5.0, 1.0], [2.0, 4.0]])
-    >>> shown = model_card(repr(model), model._fitted(), "")
-    >>> "2 users, 2 items, 4 ratings from 1 to 5" in shown, "not measured" in shown
-    (True, True)
-    """
+    """Facts of a fitted model as HTML."""
     data, (low, high) = state.data, state.rating_scale
     width = state.factors.user_factors.shape[1]
     graphs = [

@@ -30,21 +30,7 @@ _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest simil
 
 
 def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
-    """Interactions in which users and items have places in given graphs, see `AIR.fit`.
-
-    Raises
-    ------
-    DataError
-        For a matrix that is not square, symmetric and >= 0, or looks like distances; for ids that are repeated, or all
-        unknown to the data; where no two are similar.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5.0, 1.0, 2.0]], item_ids=["x", "y", "z"])
-    >>> similar = pd.DataFrame([[1, 0.5], [0.5, 1]], index=["x", "y"], columns=["x", "y"])
-    >>> with_similarities(data, None, similar).item_features.places.any(axis=1)
-    array([ True,  True, False])
-    """
+    """Interactions in which users and items have places in given graphs, see `AIR.fit`."""
     same = copy(data)
     if user is not None:
         same.users, same.user_features = _placed(data.users, data.user_features, user)
@@ -69,25 +55,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
 def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
     """Similarities as a graph with an edge at least.
 
-    Parameters
-    ----------
-    given : SimilarityGraph, DataFrame, SciPy sparse or ndarray
-        A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
-    kind : str
-        "user" or "item".
-    ids : ndarray
-
-    Raises
-    ------
-    DataError
-        See `with_similarities`.
-
-    Examples
-    --------
-    >>> given_graph(np.abs(np.subtract.outer(range(4), range(4))), "item", np.arange(4))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item \
-with itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
+    A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
     """
     graph = given
     if not isinstance(graph, SimilarityGraph):

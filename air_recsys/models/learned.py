@@ -31,13 +31,7 @@ class Factors(NamedTuple):
         return self.user_factors, self.item_factors, self.user_biases, self.item_biases
 
     def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """The score of each pair of indices, (n,).
-
-        Examples
-        --------
-        >>> Factors(np.ones((1, 2)), np.full((1, 2), 0.5), np.zeros(1), np.ones(1), 3.0).scores(np.array([0]), [0])
-        array([5.])
-        """
+        """The score of each pair of indices, (n,)."""
         products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
         return products + self.user_biases[users] + self.item_biases[items] + self.mean
 
@@ -81,21 +75,11 @@ def history_of(records: list[Record]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Trial:
-    """One form of the settings, trained on a part of the ratings and judged on the hidden rest.
+    """One form of the settings, trained on a part of the ratings and judged on the hidden rest."""
 
-    Parameters
-    ----------
-    form : str
-        Its name.
-    trainings : float
-        How long it was trained, as a share of the training that follows.
-    rmse : float
-        Root mean squared error on the hidden ratings, in their unit; infinite where the training failed.
-    """
-
-    form: str
-    trainings: float
-    rmse: float
+    form: str  # its name
+    trainings: float  # how long it was trained, as a share of the training that follows
+    rmse: float  # root mean squared error on the hidden ratings, in their unit; infinite where the training failed
 
 
 @dataclass(frozen=True)
@@ -106,30 +90,16 @@ class Selection:
     ----------
     values : dict
         Parameters that the form sets, by plain names; all others follow from formulas.
-    form : str
-        The name of the form, "" where there was none to choose.
-    trials : tuple of Trial
-        Empty where nothing was searched.
-    line : str
-        What was chosen, by how much, or why nothing was searched.
-    interrupted : bool
-        Whether Ctrl-C ended the search.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    form: str = ""
-    trials: tuple[Trial, ...] = ()
-    line: str = ""
-    interrupted: bool = False
+    form: str = ""  # the name of the form, "" where there was none to choose
+    trials: tuple[Trial, ...] = ()  # empty where nothing was searched
+    line: str = ""  # what was chosen, by how much, or why nothing was searched
+    interrupted: bool = False  # whether Ctrl-C ended the search
 
     def plain_values(self) -> dict[str, Any]:
-        """The values by plain names, those of a solver beside its name; without what is still "auto".
-
-        Examples
-        --------
-        >>> Selection({"n_factors": 3, "solver": {"name": "adam", "depth": 2, "tv_reg": "auto"}}).plain_values()
-        {'n_factors': 3, 'solver': 'adam', 'depth': 2}
-        """
+        """The values by plain names, those of a solver beside its name; without what is still "auto"."""
         of_solver = dict(self.values.get("solver", {}))
         named = {"solver": of_solver.pop("name")} if of_solver else {}
         plain = {name: value for name, value in self.values.items() if name != "solver"} | named | of_solver
@@ -152,14 +122,7 @@ class Selection:
 
     @classmethod
     def from_json(cls, content: Any) -> Selection:
-        """The selection that `to_json` described; `ValueError`, `TypeError` or `LookupError` for something else.
-
-        Examples
-        --------
-        >>> chosen = Selection({"graph_neighbors": 5}, "groups", (Trial("groups", 0.25, math.inf),), "groups")
-        >>> Selection.from_json(chosen.to_json()) == chosen
-        True
-        """
+        """The selection that `to_json` described; `ValueError`, `TypeError` or `LookupError` for something else."""
         values, form, line = content["values"], content["form"], content["line"]
         if not (isinstance(values, Mapping) and isinstance(form, str) and isinstance(line, str)):
             raise ValueError("expected chosen settings by name, found others")

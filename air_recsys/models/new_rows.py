@@ -21,23 +21,7 @@ from air_recsys.storage.reading import checked_sparse
 def as_rows(
     data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
 ) -> tuple[sp.csr_array, np.ndarray | None]:
-    """New rows of a side as a CSR array over the other side's indices, and their weights.
-
-    Parameters
-    ----------
-    data : Interactions
-        What the model was trained on.
-    ratings : Interactions, DataFrame or SciPy sparse
-    weights : ndarray, optional
-    side : {"user", "item"}
-    hint : str
-        What the caller of a model can do about ids of the other side that are unknown.
-
-    Raises
-    ------
-    DataError, UnknownIdError
-        If the ratings do not fit the model.
-    """
+    """New rows of a side as a CSR array over the other side's indices, and their weights."""
     if isinstance(ratings, pd.DataFrame):
         ratings = Interactions.from_frame(ratings, allow_negative=True)
     if isinstance(ratings, Interactions):
@@ -97,14 +81,7 @@ def checked_features(known: Features | None, kind: str) -> Features:
 
 
 def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any) -> tuple[Any, dict[str, np.ndarray]]:
-    """The ratings of new rows, and what `RowSolver.solve` has to be told of their features.
-
-    Raises
-    ------
-    DataError
-        For features that the model does not know, of another number of rows than the ratings, or none beside no
-        ratings.
-    """
+    """The ratings of new rows, and what `RowSolver.solve` has to be told of their features."""
     if features is None:
         if ratings is None:
             raise DataError("expected ratings of new rows, or their features, found neither")

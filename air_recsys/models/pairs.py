@@ -109,18 +109,7 @@ def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.nda
 def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray]) -> float:
     """The mean NDCG of lists of 10 unseen items, over the users with a known and unseen item in other data.
 
-    Parameters
-    ----------
-    state : FittedState
-    test : Interactions
-        What users took since; values do not count.
-    score_block : callable
-        Takes positions of users, (b,), and returns their scores of all items, (b, n_items).
-
-    Raises
-    ------
-    DataError
-        If no known user has such an item.
+    Values do not count. `score_block` takes positions of users, (b,), and returns their scores of all items.
     """
     users, items, _ = pairs_of(state, test)
     known = (users >= 0) & (items >= 0)

@@ -22,16 +22,7 @@ from air_recsys.models.state import FittedState
 def updated(
     state: FittedState, new: Interactions, user_features: Any = None, item_features: Any = None
 ) -> FittedState:
-    """A state with new ratings taken in: the steps of `AIR.partial_fit`.
-
-    Raises
-    ------
-    DataError
-        For ratings off the scale, for features that the model does not know, and where the factors of a row would not
-        be finite.
-    ParameterError
-        If a row is tied to all others.
-    """
+    """A state with new ratings taken in: the steps of `AIR.partial_fit`."""
     state.row_solver("user")  # refuses what cannot be folded in
     check_on_scale(state, new.ratings)
     if state.drift is not None:
@@ -49,17 +40,7 @@ def updated(
 
 
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
-    """A state with new users: alone over all items where nothing else counts, else beside all trained ones.
-
-    Raises
-    ------
-    UnknownIdError
-        For items that the model does not know.
-    DataError
-        For ratings off the scale, and for users that the model knows.
-    ParameterError
-        If a row is tied to all others.
-    """
+    """A state with new users: alone over all items where nothing else counts, else beside all trained ones."""
     items = state.data.items.lookup(new.item_ids)
     if (items < 0).any():
         raise UnknownIdError("item", new.item_ids[items < 0].tolist(), "partial_fit takes new ones in")

@@ -25,10 +25,6 @@ _MOST_VALUES = 20  # of ratings that are told apart
 def portable_fold_in(model: Recommender) -> dict[str, Any]:
     """Numbers and arrays that the fold-in of a new user, its scores and their reasons follow from.
 
-    Parameters
-    ----------
-    model : Recommender
-
     Returns
     -------
     dict
@@ -43,14 +39,6 @@ def portable_fold_in(model: Recommender) -> dict[str, Any]:
         Where the model is not fitted.
     ParameterError
         For a model whose new users do not follow from their own items by such equations.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
-    >>> found = portable_fold_in(AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings))
-    >>> found["kind"], found["range"], found["items"].shape  # one draw, 8 items, two factors and a bias
-    ('posterior', [1.0, 5.0], (1, 8, 3))
     """
     state = model._fitted()
     if isinstance(model, GraphRanker):

@@ -18,21 +18,11 @@ from air_recsys.storage.validation import check_choice
 
 @dataclass(frozen=True)
 class Preset:
-    """The parameters that a preset changes.
+    """The parameters that a preset changes."""
 
-    Parameters
-    ----------
-    solver : str
-        The solver, unless another one is asked for.
-    model : dict
-        Parameters of `AIR`, whatever the solver.
-    solvers : dict of str to dict
-        Parameters of each solver, by its shorthand.
-    """
-
-    solver: str
-    model: dict[str, Any] = field(default_factory=dict)
-    solvers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    solver: str  # the solver, unless another one is asked for
+    model: dict[str, Any] = field(default_factory=dict)  # parameters of `AIR`, whatever the solver
+    solvers: dict[str, dict[str, Any]] = field(default_factory=dict)  # parameters of each solver, by its shorthand
 
 
 PRESETS: dict[str, Preset] = {
@@ -149,27 +139,10 @@ class TakesValuesOfAdam(OffersPresets):
 def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Iterable[str]) -> dict[str, Any]:
     """The parameters of an `AIR` from a preset and plain overrides, each handed to whom it belongs.
 
-    Parameters
-    ----------
-    preset : str
-        A key of `PRESETS`.
-    overrides : mapping
-        Parameters of `AIR` and of its solver side by side; those of the solver also under names such as
-        ``solver__depth``. A `solver` given as an object is taken as it is, without the preset's values for it. An
-        override takes the preset's values along that need what it turns off: `graph_refresh` goes with sparse graphs,
-        `bias_decay` with the biases.
-    of_model : iterable of str
-        The parameters that `AIR` has itself.
-
-    Raises
-    ------
-    ParameterError
-        For an override that neither `AIR` nor the solver reads; the message names the solver that does.
-
-    Examples
-    --------
-    >>> preset_parameters("ratings", {"n_sweeps": 5, "clip": False}, ["clip", "solver"])["solver"]
-    Variational(n_sweeps=5)
+    `overrides` are parameters of `AIR`, of which `of_model` are the names, and of its solver side by side; those of
+    the solver also under names such as ``solver__depth``. A `solver` given as an object is taken as it is, without the
+    preset's values for it. An override takes the preset's values along that need what it turns off: `graph_refresh`
+    goes with sparse graphs, `bias_decay` with the biases.
     """
     chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
     given = {name.removeprefix("solver__"): value for name, value in overrides.items()}
@@ -184,19 +157,7 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
 
 
 def routed(model: BaseEstimator, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain settings of a model and of its solver as `set_params` takes them.
-
-    Raises
-    ------
-    ParameterError
-        For a setting that neither the model nor its solver reads.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> routed(AIR(), {"clip": True, "n_epochs": 5})
-    {'clip': True, 'solver__n_epochs': 5}
-    """
+    """Plain settings of a model and of its solver as `set_params` takes them."""
     own = model.get_params(deep=False)
     others = {name: value for name, value in settings.items() if name not in own}
     if not others:
@@ -222,16 +183,7 @@ _WIDTH = 100
 
 
 def shortest_call(model: Any) -> str | None:
-    """The call with the fewest arguments that makes the model; None where its solver is none.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> shortest_call(AIR.of_preset("ratings", solver="langevin", n_factors=30, n_sweeps=40))
-    "AIR.for_ratings(n_factors=30, solver='langevin', n_sweeps=40)"
-    >>> shortest_call(AIR(n_factors=30))
-    'AIR(n_factors=30)'
-    """
+    """The call with the fewest arguments that makes the model; None where its solver is none."""
     kind = type(model)
     if isinstance(model.solver, str) and model.solver in SOLVERS:
         model = kind(**model.get_params(deep=False) | {"solver": as_solver(model.solver)})

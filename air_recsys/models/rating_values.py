@@ -39,34 +39,16 @@ _SEED = 0
 
 
 class RatingValues(NamedTuple):
-    """The numbers that the probabilities of values follow from.
+    """The numbers that the probabilities of values follow from."""
 
-    Parameters
-    ----------
-    values : ndarray, shape (k,)
-        In ascending order.
-    thresholds : ndarray, shape (k - 1,)
-        Between them, on the scale of the scores.
-    habits : ndarray, shape (n_users, k)
-        Of the users; 1 is average.
-    shares : ndarray, shape (k,)
-        How often each value was given.
-    """
-
-    values: np.ndarray
-    thresholds: np.ndarray
-    habits: np.ndarray
-    shares: np.ndarray
+    values: np.ndarray  # (k,), in ascending order
+    thresholds: np.ndarray  # (k - 1,), between them, on the scale of the scores
+    habits: np.ndarray  # (n_users, k), of the users; 1 is average
+    shares: np.ndarray  # (k,), how often each value was given
 
     @classmethod
     def of(cls, state: FittedState) -> Self:
-        """The values of a model with a posterior; new users alone have habits, and the rest is that of the training.
-
-        Raises
-        ------
-        DataError
-            If the training ratings have more than 101 values.
-        """
+        """The values of a model with a posterior; new users alone have habits, and the rest is of the training."""
         values, trained = checked_values(state), state.trained
         if trained is not None:
             known = trained.once("rating values", lambda: cls.of(trained))
@@ -85,13 +67,6 @@ class RatingValues(NamedTuple):
         """The probability of each value for pairs with these scores and deviations, (n, k).
 
         `users` are their indices, -1 where the habit is not known.
-
-        Examples
-        --------
-        >>> stars = RatingValues(np.array([1.0, 2.0]), np.array([1.5]), np.array([[1.0, 3.0]]), np.array([0.5, 0.5]))
-        >>> stars.probabilities(np.array([1.5, 1.5]), np.array([1.0, 1.0]), np.array([-1, 0]))
-        array([[0.5 , 0.5 ],
-               [0.25, 0.75]])
         """
         found = np.empty((scores.size, self.values.size))
         for start in range(0, scores.size, _BLOCK):

@@ -18,10 +18,6 @@ _DAMPING = 5.0  # ratings, as in `BiasModel`
 class TrainingStatistics:
     """Means, counts and seen items of some interactions, each computed when it is first asked for.
 
-    Parameters
-    ----------
-    data : Interactions
-
     Examples
     --------
     >>> data = Interactions.from_dense([[5, float("nan")], [2, 1]])
@@ -90,13 +86,7 @@ _MEDIAN, _WIDTH = 0.33, 0.02
 
 
 def is_binary(ratings: np.ndarray) -> bool:
-    """Whether ratings are 0 and 1, both of them and nothing else.
-
-    Examples
-    --------
-    >>> is_binary(np.array([0.0, 1.0])), is_binary(np.array([1.0, 1.0])), is_binary(np.array([0.0, 0.5, 1.0]))
-    (True, False, False)
-    """
+    """Whether ratings are 0 and 1, both of them and nothing else."""
     return bool(((ratings == 0) | (ratings == 1)).all() and np.ptp(ratings) > 0)
 
 
@@ -107,11 +97,6 @@ def pushed(scores: np.ndarray) -> np.ndarray:
     lowest expected absolute error is the conditional median, 0 below c and 1 above it. A step there would make ties;
     w = 0.02 keeps the order, so rankings and average precision stay. What comes out is neither a mean nor a
     probability.
-
-    Examples
-    --------
-    >>> pushed(np.array([0.0, 0.31, 0.33, 0.35, 1.0])).round(2)
-    array([0.  , 0.27, 0.5 , 0.73, 1.  ])
     """
     return expit((np.asarray(scores, dtype=np.float64) - _MEDIAN) / _WIDTH)
 
@@ -121,7 +106,6 @@ def limited(scores: np.ndarray, clip: Clip, scale: tuple[float, float], *, binar
 
     Parameters
     ----------
-    scores : ndarray
     clip : bool or "binary"
         False leaves scores as they are, True limits them to `scale`. "binary" pushes those of 0/1 data, see `pushed`,
         and limits others to `scale`, unless it is a single value.
@@ -129,13 +113,6 @@ def limited(scores: np.ndarray, clip: Clip, scale: tuple[float, float], *, binar
         Smallest and largest rating.
     binary : bool
         Whether the ratings are 0 and 1, see `is_binary`.
-
-    Examples
-    --------
-    >>> limited(np.array([-0.5, 0.7]), True, (0.0, 1.0), binary=True)
-    array([0. , 0.7])
-    >>> limited(np.array([-0.5, 0.7]), "binary", (0.0, 1.0), binary=True).round(3)
-    array([0., 1.])
     """
     if clip == BINARY and binary:
         return pushed(scores)

@@ -170,8 +170,6 @@ class SolvesRows(PredictsDeviations):
             alone._state = alone._state.with_similarities("item", items)
         return alone
 
-    # ---------------------------------------------------------------- explanations
-
     def feature_effects(self, side: Side = "item") -> pd.DataFrame:
         """The learned effect of each feature of users or items on a score.
 

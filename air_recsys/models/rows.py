@@ -68,15 +68,9 @@ class ScoreContributions(NamedTuple):
 
 
 class RowSolver(Protocol):
-    """Solves for rows of one side against the fixed other side.
+    """Solves for rows of one side against the fixed other side."""
 
-    Attributes
-    ----------
-    others : ndarray, shape (n_others, r)
-        The factors of the fixed side.
-    """
-
-    others: np.ndarray
+    others: np.ndarray  # (n_others, r), the factors of the fixed side
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
         """The factors and biases of rows.
@@ -109,13 +103,6 @@ class LeastSquaresRows:
         lambda_b; None for rows without a bias.
     unobserved_weight : float
         omega.
-
-    Examples
-    --------
-    >>> solver = LeastSquaresRows(np.array([[1.0], [2.0]]), np.zeros(2), np.zeros((1, 1)))
-    >>> solver.solve(sp.csr_array([[3.0, 0.0], [1.0, 2.0]])).factors
-    array([[3.],
-           [1.]])
     """
 
     def __init__(

@@ -29,8 +29,6 @@ from air_recsys.storage.validation import check_choice, check_integer
 class KnowsSimilarities(FittedModel):
     """A model with graphs of users and items, as similarities that people see."""
 
-    # ---------------------------------------------------------------- graphs
-
     @property
     def user_graph_(self) -> SimilarityGraph | None:
         """The similarities of users, those of `similar_users`; see `item_graph_`."""

@@ -260,13 +260,7 @@ SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variation
 
 
 def as_solver(value: Any) -> Solver:
-    """A solver, given as such or by its shorthand.
-
-    Examples
-    --------
-    >>> as_solver("langevin")
-    Langevin()
-    """
+    """A solver, given as such or by its shorthand."""
     if isinstance(value, str) and value in SOLVERS:
         return SOLVERS[value]()
     if not isinstance(value, tuple(SOLVERS.values())):
@@ -276,13 +270,7 @@ def as_solver(value: Any) -> Solver:
 
 
 def solver_from_json(content: Any) -> Solver:
-    """The solver that `Solver.to_json` described.
-
-    Examples
-    --------
-    >>> solver_from_json({"name": "langevin", "n_sweeps": 50})
-    Langevin(n_sweeps=50)
-    """
+    """The solver that `Solver.to_json` described."""
     parameters = dict(content)
     kind = type(as_solver(parameters.pop("name")))
     if "transforms" in parameters:
@@ -291,22 +279,7 @@ def solver_from_json(content: Any) -> Solver:
 
 
 def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
-    """A copy of a solver with other values of some parameters.
-
-    Raises
-    ------
-    ParameterError
-        For a parameter that the solver does not read; the message names the solver that does.
-
-    Examples
-    --------
-    >>> with_overrides(Variational(), {"n_sweeps": 5})
-    Variational(n_sweeps=5)
-    >>> with_overrides(Variational(), {"n_epochs": 5})
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: Variational does not read n_epochs, Adam does: leave it out, or give \
-solver='adam'
-    """
+    """A copy of a solver with other values of some parameters."""
     own = parameter_names(type(solver))
     for name in overrides:
         if name not in own:
@@ -321,13 +294,7 @@ def parameter_names(kind: Any) -> list[str]:
 
 
 def readers_of(name: str) -> list[type[Solver]]:
-    """The solvers that read a parameter.
-
-    Examples
-    --------
-    >>> [kind.__name__ for kind in readers_of("n_sweeps")]
-    ['Variational', 'Langevin']
-    """
+    """The solvers that read a parameter."""
     return [kind for kind in SOLVERS.values() if name in parameter_names(kind)]
 
 
@@ -377,17 +344,7 @@ def _transform_name(transform: Any) -> str:
 def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
     """The solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
 
-    Parameters
-    ----------
-    settings : mapping
-        The settings given. Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask
-        for "adam".
-    asked : str or Solver
-
-    Examples
-    --------
-    >>> solver_for({}), solver_for({"n_factors": 3, "n_sweeps": 9}), solver_for({"n_epochs": 9})
-    ('variational', 'variational', 'adam')
+    Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask for "adam".
     """
     if not isinstance(asked, str) or asked != AUTO:
         return asked

@@ -27,18 +27,10 @@ Value = TypeVar("Value")
 
 
 class RowEquations(Protocol):
-    """The equations that the row of a user or an item obeys, the other side held fixed: what a solver leaves of them.
+    """The equations that the row of a user or an item obeys, the other side held fixed, as a solver leaves them."""
 
-    Attributes
-    ----------
-    sees_pattern : bool
-        Whether the learned graphs know who rated what.
-    knows_deviations : bool
-        Whether `deviations` has an answer.
-    """
-
-    sees_pattern: bool
-    knows_deviations: bool
+    sees_pattern: bool  # whether the learned graphs know who rated what
+    knows_deviations: bool  # whether `deviations` has an answer
 
     @property
     def drift(self) -> LearnedDrift | None:
@@ -109,23 +101,14 @@ class FittedState:
 
     Parameters
     ----------
-    data : Interactions
-        The training data.
-    factors : Factors
     user_graph, item_graph : SimilarityGraph, optional
         As learned, in their own unit; what people see is in `air_recsys.models.similar`.
     transform_graphs : list of SimilarityGraph
         Graphs over other rows than users and items.
     history : DataFrame
         The records of the training; empty where there was none.
-    equations : RowEquations, optional
-        Of models that take new rows in.
-    ending : Ending
-        How the training ended.
     scale : tuple of float, optional
         Smallest and largest rating that `fit` saw, where new ratings have been taken in since; see `rating_scale`.
-    chosen : Selection
-        What the training took for the parameters that were "auto".
     item_weights : csr_array or ndarray, shape (n_items, n_items), optional
         Of a regression of the items on each other, of models that rank by one.
     source_factors : ndarray, shape (n_items, r), optional
@@ -138,16 +121,16 @@ class FittedState:
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
 
-    data: Interactions
+    data: Interactions  # the training data
     factors: Factors
     user_graph: SimilarityGraph | None = None
     item_graph: SimilarityGraph | None = None
     transform_graphs: list[SimilarityGraph] = field(default_factory=list)
     history: pd.DataFrame = field(default_factory=pd.DataFrame)
-    equations: RowEquations | None = None
-    ending: Ending = field(default_factory=Ending)
+    equations: RowEquations | None = None  # of models that take new rows in
+    ending: Ending = field(default_factory=Ending)  # how the training ended
     scale: tuple[float, float] | None = None
-    chosen: Selection = field(default_factory=Selection)
+    chosen: Selection = field(default_factory=Selection)  # what the training took for the parameters that were "auto"
     item_weights: sp.csr_array | np.ndarray | None = None
     source_factors: np.ndarray | None = None
     named: Mapping[str, SimilarityGraph] = field(default_factory=dict)

@@ -85,8 +85,6 @@ class TrainedRecommender(SolvesRows):
     max_memory: int | str | None = None
     verbose: bool | None = choice(None, (True, False, None))
 
-    # ---------------------------------------------------------------- what a subclass brings
-
     def engine(self) -> Engine:
         """The engine that `fit` would train with, not started."""
         raise NotImplementedError
@@ -115,8 +113,6 @@ class TrainedRecommender(SolvesRows):
     def choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         """The selection for parameters that are "auto"; that of a checkpoint where one was kept."""
         return Selection()
-
-    # ---------------------------------------------------------------- fitting
 
     def fit(
         self,
@@ -370,8 +366,6 @@ class TrainedRecommender(SolvesRows):
     def snapshots_(self) -> dict[int, Snapshot]:
         """The graphs at the epochs or sweeps asked for, by `snapshot_epochs`."""
         return dict(self._fitted().ending.snapshots or {})
-
-    # ---------------------------------------------------------------- files
 
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""

@@ -35,48 +35,22 @@ class TransformedGraph(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of an objective, without its data.
+    """The settings of an objective, without its data."""
 
-    Parameters
-    ----------
-    width : int, optional
-        Columns of the factors; None, or min(m, n), is full width.
-    depth : int
-    init : tuple of float
-        Mean and standard deviation of the factors' start.
-    strengths : tuple of float
-        eta of the row graph and of the column graph; 0 leaves a graph out.
-    adjacency : str
-        A key of `air_recsys.graphs.laplacian.ADJACENCIES`.
-    n_neighbors : int, optional
-        Edges per row of sparse graphs; None for dense ones.
-    graph_every : int
-        Steps between two steps of the logits of dense graphs.
-    biases : bool
-        Train a bias per row and column.
-    penalties : Penalties
-    given : tuple of sparse array, optional
-        Graphs of the rows and of the columns that are not learned.
-    transforms : tuple of TransformedGraph
-    tv_strength : float
-        tau of the total variation; 0 leaves it out.
-    n_batches : int
-        Random subsets of the observed entries, and ranges of rows of sparse graphs, that are used in turn; not more
-        than entries, rows or columns. Further terms need a single one.
-    """
-
-    width: int | None = None
+    width: int | None = None  # columns of the factors; None, or min(m, n), is full width
     depth: int = 3
-    init: tuple[float, float] = (1e-3, 1e-3)
-    strengths: tuple[float, float] = (1e-4, 1e-4)
-    adjacency: str = "row_softmin"
-    n_neighbors: int | None = None
-    graph_every: int = 1
-    biases: bool = False
+    init: tuple[float, float] = (1e-3, 1e-3)  # mean and standard deviation of the factors' start
+    strengths: tuple[float, float] = (1e-4, 1e-4)  # eta of the row graph and of the column graph; 0 leaves it out
+    adjacency: str = "row_softmin"  # a key of `air_recsys.graphs.laplacian.ADJACENCIES`
+    n_neighbors: int | None = None  # edges per row of sparse graphs; None for dense ones
+    graph_every: int = 1  # steps between two steps of the logits of dense graphs
+    biases: bool = False  # of each row and column
     penalties: Penalties = field(default_factory=Penalties)
-    given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)
+    given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)  # graphs that are not learned
     transforms: tuple[TransformedGraph, ...] = ()
-    tv_strength: float = 0.0
+    tv_strength: float = 0.0  # tau of the total variation; 0 leaves it out
+    # Random subsets of the observed entries, and ranges of rows of sparse graphs, that are used in turn; not more than
+    # entries, rows or columns. Further terms need a single one.
     n_batches: int = 1
 
 
@@ -101,15 +75,7 @@ def observations(
 
 
 def random_batches(observed: Observations, n_batches: int, rng: np.random.Generator) -> list[Observations]:
-    """Cut observed entries at random into `n_batches` batches of equal size, up to one entry.
-
-    Examples
-    --------
-    >>> ratings = sp.csr_array([[1.0, 2.0], [0.0, 3.0]])
-    >>> whole = observations(ratings, lambda values: values, torch.float32, torch.device("cpu"))
-    >>> [batch.values.numel() for batch in random_batches(whole, 2, np.random.default_rng(0))]
-    [2, 1]
-    """
+    """Cut observed entries at random into `n_batches` batches of equal size, up to one entry."""
     if n_batches == 1:
         return [observed]
     pattern, rows = observed.pattern, observed.pattern.rows

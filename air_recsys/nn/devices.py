@@ -34,13 +34,7 @@ _MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 
 
 def resolve_device(device: str) -> torch.device:
-    """The torch device of a name; "auto" is the GPU if there is one, and logs once if there is none.
-
-    Raises
-    ------
-    DeviceError
-        If a GPU is requested by name and there is none.
-    """
+    """The torch device of a name; "auto" is the GPU if there is one, and logs once if there is none."""
     check_device_name(device)
     if device == "auto":
         if torch.cuda.is_available():
@@ -94,12 +88,7 @@ def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number
     """The results of a function of each item, by so many threads in each of which torch has one of its own.
 
     Threads that share no work wait for none, which is faster than several threads for one item after the other. One
-    item is not given to others: all threads of torch are for it.
-
-    Parameters
-    ----------
-    number : int
-        0 for as many as torch has.
+    item is not given to others: all threads of torch are for it. A `number` of 0 is as many as torch has.
 
     Examples
     --------
@@ -146,13 +135,6 @@ def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
     """A context in which products of matrices like this one are fast and as exact as outside of it.
 
     The context changes nothing for a small matrix, and for any but float32 on the CPU.
-
-    Examples
-    --------
-    >>> a = torch.eye(200)
-    >>> with fast_products(a):
-    ...     bool((a @ a == a).all())
-    True
     """
     small = min(matrix.shape) < _SMALLEST
     if small or matrix.dtype != torch.float32 or matrix.device.type != "cpu" or not rounds_as_float32():

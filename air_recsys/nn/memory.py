@@ -40,13 +40,7 @@ class Sizes(NamedTuple):
 
 
 class MemoryPlan(NamedTuple):
-    """The bytes of a training at its peak, by what holds them.
-
-    Examples
-    --------
-    >>> print(memory_plan(Sizes(162_000, 162_000, 25_000_000), Settings(width=64)))
-    2.3 TB: graphs 1.3 TB, ratings 400 MB, factors 498 MB, work 1.1 TB
-    """
+    """The bytes of a training at its peak, by what holds them."""
 
     graphs: int  # logits, their optimiser state, neighbours
     ratings: int  # observed entries and their order by column
@@ -115,13 +109,7 @@ def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) 
 
 
 def readable(size: float) -> str:
-    """A number of bytes as text with a unit.
-
-    Examples
-    --------
-    >>> readable(1_500_000), readable(23)
-    ('1.5 MB', '23 B')
-    """
+    """A number of bytes as text with a unit."""
     units = ["TB", "GB", "MB", "kB", "B"]
     while size >= 1000 and len(units) > 1:
         size /= 1000
@@ -156,15 +144,7 @@ def posterior_plan(
 
 
 def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
-    """Whether the covariances of all rows and columns take at most 1 GiB.
-
-    Examples
-    --------
-    >>> from air_recsys.nn.build import Settings
-    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
-    >>> [holds_covariances(Sizes(n_rows, 60_000, 10_000_000), settings) for n_rows in (200_000, 400_000)]
-    [True, False]
-    """
+    """Whether the covariances of all rows and columns take at most 1 GiB."""
     triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
     return (sizes.n_rows + sizes.n_columns) * triangle <= _COVARIANCES
 
@@ -206,11 +186,6 @@ def posterior_bytes(
 
     `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
     that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
-
-    Examples
-    --------
-    >>> round(posterior_bytes(Sizes(6040, 3706, 900_188), 20, 100) / 1e6), "MB"
-    (155, 'MB')
     """
     m, n, nnz, size, _ = sizes
     d, larger = width + 1, max(m, n)

@@ -33,13 +33,6 @@ class SparsePattern:
     columns : Tensor of int64, shape (nnz,)
         Column of each position, ascending within a row.
     n_columns : int
-
-    Examples
-    --------
-    >>> pattern = SparsePattern(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), 2)
-    >>> pattern.matmul(torch.tensor([2.0, 3.0]), torch.eye(2))
-    tensor([[0., 2.],
-            [3., 0.]])
     """
 
     def __init__(self, row_starts: Tensor, columns: Tensor, n_columns: int) -> None:

@@ -69,15 +69,7 @@ class ColumnFactors(NamedTuple):
         return normalize(self.spread(self.targets), dim=1)
 
     def row_sums(self, rows: SparsePattern) -> Tensor:
-        """The sums that rows are made of, u before it is brought to length 1; (b, r).
-
-        Examples
-        --------
-        >>> factors = ColumnFactors(torch.eye(2), torch.eye(2), torch.tensor([3.0, 4.0]))
-        >>> factors.row_sums(SparsePattern(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), 2))
-        tensor([[3., 4.],
-                [0., 4.]])
-        """
+        """The sums that rows are made of, u before it is brought to length 1; (b, r)."""
         return rows.matmul(self.weights[rows.columns], self.sources)
 
 
@@ -112,12 +104,6 @@ def softmax(
         :math:`\tau` and :math:`\kappa`.
     sample : ColumnSample, optional
         Columns whose exponentials are added; None: all.
-
-    Examples
-    --------
-    >>> factors = ColumnFactors(torch.eye(2), torch.eye(2), torch.ones(2))
-    >>> softmax(factors, SparsePattern(torch.tensor([0, 1]), torch.tensor([0]), 2), 1.0, 1.0).loss  # log(1 + 1/e)
-    tensor(0.3133)
     """
     sums, spread = factors.row_sums(rows), factors.spread(factors.targets)
     units, targets = normalize(sums, dim=1), normalize(spread, dim=1)

@@ -54,31 +54,7 @@ def dot_chart(
     bars: bool = False,
     log: bool = False,
 ) -> Markup:
-    """Return a chart with a dot a row, its interval as a line, and all rows on one scale.
-
-    Parameters
-    ----------
-    title : str
-        What is drawn, and which direction is good.
-    marks : sequence of Mark
-        The first is drawn in the colour of links.
-    reference : float, optional
-        A value that all rows are compared with, a dashed line.
-    holds : sequence of float
-        Values that the scale reaches to.
-    form : str
-        The format of the figures.
-    bars : bool
-        Bars from 0 in place of dots.
-    log : bool
-        A logarithmic scale, of values above 0.
-
-    Examples
-    --------
-    >>> chart = dot_chart("RMSE, lower is better", [Mark("AIR", 0.9, 0.8, 1.0), Mark("<b>", 1.1)], reference=0.9)
-    >>> chart.count("<svg"), "&lt;b&gt;" in chart
-    (2, True)
-    """
+    """Return a chart with a dot a row, its interval as a line, and all rows on one scale."""
     dashes = [] if reference is None else [reference]
     reached = [*holds, *dashes, *([0.0] if bars else []), *(end for mark in marks for end in mark.ends)]
     ticks = (_powers if log else _ticks)(min(reached), max(reached))
@@ -169,15 +145,7 @@ _OTHERS = 0.35  # opacity of nodes in smaller communities
 
 
 def formation_strip(graphs: Mapping[int, SimilarityGraph], unit: str) -> list[Markup]:
-    """Return the pictures of some steps, where there are not too many nodes, and a table of them.
-
-    Parameters
-    ----------
-    graphs : mapping of int to SimilarityGraph
-        The same nodes at two steps of a training or more.
-    unit : str
-        What a step is: "epoch" or "sweep".
-    """
+    """Return the pictures of some steps, where there are not too many nodes, and a table of them."""
     shown = {step: strongest(graphs[step], _MOST_EDGES) for step in sorted(graphs)}
     last = shown[max(shown)]
     found = formation(shown)

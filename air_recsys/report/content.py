@@ -64,13 +64,7 @@ def graph_content(
 
 
 def matched(labels: list[int], reference: list[int]) -> np.ndarray:
-    """Return the labels renamed so that as many nodes as possible have the label of `reference`.
-
-    Examples
-    --------
-    >>> matched([0, 0, 1, 2, -1], [1, 1, 0, 0, 0])
-    array([ 1,  1,  0,  2, -1])
-    """
+    """Return the labels renamed so that as many nodes as possible have the label of `reference`."""
     own, other = np.array(labels, dtype=np.int64), np.array(reference, dtype=np.int64)
     size = max(own.max(initial=-1), other.max(initial=-1)) + 1
     both = (own >= 0) & (other >= 0)
@@ -145,13 +139,6 @@ def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
     """Return the graph with the edges that are among the k largest at one of their ends, k as large as `limit` allows.
 
     Every node keeps its best edge, so more than `limit` edges remain where there are as many nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = SimilarityGraph(np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T, range(4))
-    >>> strongest(graph, 4)
-    SimilarityGraph(4 nodes, 3 edges, 0 isolated, 1 component, ...)
     """
     if graph.n_edges <= limit:
         return graph
@@ -185,12 +172,6 @@ def disc_places(positions: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, n
     """Return centres (n, 2) and radii (n,) of discs near given positions, none over another.
 
     Their areas are as `sizes`. Discs that lie over each other move apart, again and again, the smaller one more.
-
-    Examples
-    --------
-    >>> centres, radii = disc_places(np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0]]), np.array([4, 4, 1]))
-    >>> bool(np.linalg.norm(centres[0] - centres[1]) > radii[0] + radii[1]), (radii[0] / radii[2]).round(6).item()
-    (True, 2.0)
     """
     if not len(positions):
         return positions, np.zeros(0)

@@ -32,18 +32,7 @@ class Demo(NamedTuple):
 
 
 def run_demo(seed: int = 0, missing: float = 0.7, device: str = "auto", verbose: bool = True) -> Demo:
-    """Train AIR and its baselines on generated Syn-Netflix data of which a part is hidden.
-
-    Parameters
-    ----------
-    seed : int
-        For the data, the mask and the start.
-    missing : float
-        Share of the ratings hidden.
-    device : str
-    verbose : bool
-        Show a progress bar.
-    """
+    """Train AIR and its baselines on generated Syn-Netflix data of which a part is hidden."""
     import_extra("networkx", "viz")  # before anything is trained
     data = make_syn_netflix(random_state=seed)
     hidden = hide(data.matrix, missing, seed)

@@ -25,19 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_page(model: Any, learned: str, target: Path) -> None:
-    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with.
-
-    Parameters
-    ----------
-    model : object
-    learned : str
-        An attribute that it has once it is fitted.
-    target : Path
-
-    Raises
-    ------
-    NotFittedError, ParameterError, MissingExtraError
-    """
+    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with."""
     if not hasattr(model, learned):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
     check_target(target)
@@ -62,9 +50,6 @@ def page_html(title: str, heading: str, lead: str, contents: Mapping[str, str], 
         contents=element("nav", element("ul", *links), **{"aria-label": "Contents"}),
         sections=joined(body),
     )
-
-
-__all__ = ["Markup", "element", "gallery", "joined", "number_text", "picture", "section", "table"]
 
 
 def section(name: str, title: str, *children: Any) -> Markup:
@@ -114,13 +99,7 @@ def read_asset(name: str) -> str:
 
 
 def escaped_json(value: Any) -> str:
-    r"""Return JSON that may stand in a script element whatever its texts say.
-
-    Examples
-    --------
-    >>> escaped_json({"title": "</script><b>"})
-    '{"title":"\\u003c/script\\u003e\\u003cb\\u003e"}'
-    """
+    r"""Return JSON that may stand in a script element whatever its texts say."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

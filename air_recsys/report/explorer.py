@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.models.partial_fit import widened
@@ -20,7 +20,7 @@ from air_recsys.report.document import single_page
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.plots.snapshots import snapshots_of
 from air_recsys.storage.validation import check_integer
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 Snapshots = Mapping[int, SimilarityGraph]
 
@@ -124,9 +124,7 @@ def _write(
 
     `fold_in` is what the page needs to recommend to new users, for the graph "items".
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    target = check_folder(path)
     check_integer("max_nodes", max_nodes, minimum=1)
     named = {f"{graphs.kind}s": graphs} if isinstance(graphs, SimilarityGraph) else dict(graphs)
     steps = dict(snapshots or {})

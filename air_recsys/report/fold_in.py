@@ -26,16 +26,7 @@ _SCRIPTS = {
 def fold_in_content(model: Recommender, wanted: bool | None) -> dict[str, Any] | None:
     """Return what the page needs to recommend to new users, or None where it is to have nothing of it.
 
-    Parameters
-    ----------
-    model : Recommender
-    wanted : bool, optional
-        True where it has to be in the page; None where it is possible in at most `MOST_BY_DEFAULT` bytes.
-
-    Raises
-    ------
-    ParameterError
-        Where it is wanted, and impossible or larger than `MOST_BYTES`.
+    `wanted` is True where it has to be in the page, and None where it is possible in at most `MOST_BY_DEFAULT` bytes.
     """
     if wanted is False:
         return None
@@ -56,11 +47,6 @@ def as_text(array: np.ndarray, type: str) -> dict[str, Any]:
     """Return an array as values that JSON can hold: its shape, "f2", "f4" or "f8", and its bytes in base64.
 
     Numbers that half precision cannot hold make the whole array one of single precision.
-
-    Examples
-    --------
-    >>> as_text(np.array([1.0, 2.0]), "f2")
-    {'shape': [2], 'type': 'f2', 'base64': 'ADwAQA=='}
     """
     if type == "f2" and np.abs(array).max(initial=0) > np.finfo(np.float16).max:
         type = "f4"

@@ -31,15 +31,6 @@ def node_positions(graph: SimilarityGraph) -> np.ndarray:
     the others. The positions are the same for the same graph.
 
     Source: van der Maaten, Hinton, Visualizing data using t-SNE, JMLR 9, 2008, in scikit-learn's program.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = SimilarityGraph(np.kron(np.eye(2), np.ones((9, 9))), range(18))  # two groups of nine
-    >>> x, y = node_positions(graph).T
-    >>> distance = np.hypot(x[:, None] - x, y[:, None] - y)
-    >>> bool(distance[:9, :9].max() < distance[:9, 9:].min())
-    True
     """
     adjacency = graph.to_scipy()
     joined = np.flatnonzero(np.diff(adjacency.indptr))

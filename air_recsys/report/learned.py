@@ -22,15 +22,7 @@ _SIDES: tuple[Literal["user", "item"], ...] = ("user", "item")
 
 
 def learned_section(model: Recommender) -> Markup | None:
-    """Return strengths, noise, time scales and effects of features; None for a model that has none of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from air_recsys import BiasModel
-    >>> learned_section(BiasModel().fit(np.array([[5.0, 1.0], [4.0, 2.0]]))) is None
-    True
-    """
+    """Return strengths, noise, time scales and effects of features; None for a model that has none of them."""
     parts = [*_search(model), *_strengths(model), *_drift(model)]
     for side in _SIDES:
         parts += _effects(model, side)

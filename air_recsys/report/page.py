@@ -97,12 +97,7 @@ def write_report(
 
 
 def check_report(model: Recommender, target: Path) -> None:
-    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with.
-
-    Raises
-    ------
-    NotFittedError, ParameterError, MissingExtraError
-    """
+    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with."""
     check_page(model, "global_mean_", target)
 
 

@@ -80,14 +80,7 @@ def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
 
 
 def advantage_text(measure: str, advantage: Advantage | None) -> str:
-    """Return the end of a sentence on a measure: how it compares with the best baseline's.
-
-    Examples
-    --------
-    >>> from air_recsys.evaluation.resampling import Interval
-    >>> advantage_text("rmse", Advantage("BiasModel", Interval(0.07, 0.06, 0.08)))
-    ', 0.07 (0.06 to 0.08) lower than that of BiasModel'
-    """
+    """Return the end of a sentence on a measure: how it compares with the best baseline's."""
     if advantage is None:
         return ""
     gain = advantage.gain
@@ -151,9 +144,6 @@ def _range(low: float, high: float) -> str:
     return f"{low:.3g} to {high:.3g}"
 
 
-"""Texts of attributes, one a node, by their names."""
-
-
 _GROUPS = {
     "user_ratings": ("ratings of the user", "By the activity of users: their training ratings."),
     "item_ratings": ("ratings of the item", "By the popularity of items: their training ratings."),
@@ -162,16 +152,7 @@ _GROUPS = {
 
 
 def calibration_section(evaluation: Evaluation) -> Markup | None:
-    """Return how many ratings the model's intervals hold, from those of 50 % to those of 95 %; None without intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from air_recsys import BiasModel
-    >>> from air_recsys.evaluation.held_out import evaluate_model
-    >>> calibration_section(evaluate_model(BiasModel().fit(np.array([[5.0, 1.0], [4.0, 2.0]])))) is None
-    True
-    """
+    """Return how many ratings the model's intervals of 50 % to 95 % hold; None without intervals."""
     pairs = evaluation.pairs
     if not evaluation.is_unseen or not evaluation.knows_deviations:
         return None

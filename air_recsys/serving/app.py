@@ -20,7 +20,7 @@ from air_recsys.storage.validation import needs_extra
 with needs_extra("serve"):
     from fastapi import FastAPI, HTTPException, Query, Request
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import JSONResponse
+    from fastapi.responses import JSONResponse, Response
 
 Answer = TypeVar("Answer")
 Length = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="Length of the list.")]
@@ -157,10 +157,6 @@ def _of_request(request: Request, error: Exception) -> JSONResponse:
     faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
     return JSONResponse({"detail": "; ".join(faults)}, 422)
 
-
-with needs_extra("serve"):
-    from fastapi import FastAPI
-    from fastapi.responses import Response
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "

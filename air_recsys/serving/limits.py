@@ -53,14 +53,9 @@ class RefusedError(Exception):
 class Guard:
     """Passes on requests whose host and body are within bounds, with the body read whole.
 
-    Parameters
-    ----------
-    app : callable
-        An ASGI application.
-    limits : Limits
-    hosts : collection of str, optional
-        Names under which this server may be asked for, by default any. A page of another site that lets its own name
-        lead to this machine (DNS rebinding) is told apart by its name.
+    `hosts` are the names under which this server may be asked for, by default any. A page of another site that lets
+    its own name lead to this machine (DNS rebinding) is told apart by its name. Starlette's TrustedHostMiddleware does
+    so too, but with a text in place of the JSON of all other refusals, and it knows no bounds of bodies.
     """
 
     def __init__(self, app: App, limits: Limits, hosts: Collection[str] | None = None) -> None:

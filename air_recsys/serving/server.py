@@ -44,21 +44,11 @@ _STOPPING = 10  # seconds that requests have to end in
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service listens.
+    """Where a service listens."""
 
-    Parameters
-    ----------
-    host : str
-        A name or an address of this machine.
-    port : int
-        0 takes a free one.
-    public : bool
-        Whether other machines may reach it.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    public: bool = False
+    host: str = "127.0.0.1"  # a name or an address of this machine
+    port: int = 8000  # 0 takes a free one
+    public: bool = False  # whether other machines may reach it
 
 
 @dataclass(frozen=True)
@@ -87,12 +77,6 @@ def listen(address: Address) -> socket.socket:
     ------
     ParameterError
         Where the address is none of this machine, the port is taken, or other machines could reach it unasked.
-
-    Examples
-    --------
-    >>> with listen(Address(port=0)) as listening:
-    ...     listening.getsockname()[0]
-    '127.0.0.1'
     """
     place = f"{address.host}:{address.port}"
     try:
@@ -120,37 +104,13 @@ def address_of(listening: socket.socket) -> str:
 
 
 def hosts_of(address: Address) -> frozenset[str] | None:
-    """Return the names that requests to a private service may have; None, any, for a public one.
-
-    Examples
-    --------
-    >>> sorted(hosts_of(Address("127.0.0.1"))), hosts_of(Address("0.0.0.0", public=True))
-    (['127.0.0.1', '[::1]', 'localhost'], None)
-    """
+    """Return the names that requests to a private service may have; None, any, for a public one."""
     named = f"[{address.host}]" if ":" in address.host else address.host.lower()
     return None if address.public else frozenset({"localhost", "127.0.0.1", "[::1]", named})
 
 
 def serve(served: Served, listening: socket.socket, workers: int, started: Callable[[], None]) -> None:
-    """Answer requests until SIGINT or SIGTERM: then those that are there are answered, and it returns.
-
-    Parameters
-    ----------
-    served : Served
-    listening : socket
-        Of `listen`; closed in the end.
-    workers : int
-        Processes.
-    started : callable
-        Called when the model is loaded.
-
-    Raises
-    ------
-    ModelFileError, DataFileError
-        Where a file is no model, or holds no titles of its items.
-    AirRecsysError
-        Where a process cannot start.
-    """
+    """Answer requests until SIGINT or SIGTERM: then those that are there are answered, and it returns."""
     with listening, _cleaning_up():
         if workers == 1:
             with one_blas_thread(), torch_threads(1):  # threads are for requests
@@ -243,13 +203,7 @@ class Worker:
 def keep_working(work: Work, number: int, stopped: threading.Event) -> None:
     """Let so many processes work until they are to stop; one that ends before is replaced.
 
-    Parameters
-    ----------
-    work : callable
-        That can be pickled.
-    number : int
-    stopped : Event
-        Set, by a handler of signals, when they are to stop.
+    The workers of uvicorn are replaced without end where none can start, and tell nobody when they are under way.
 
     Raises
     ------

@@ -26,26 +26,10 @@ class HeldError(Exception):
 
 
 class HeldFile:
-    """A new file that is held until it is closed.
+    """A new file, where none is, that is held until it is closed; `stream` is to write to.
 
-    Parameters
-    ----------
-    path : Path
-        Where no file is.
-    mode : int
-        Its permissions, less those that the process gives to no file.
-
-    Attributes
-    ----------
-    stream : file
-        To write to.
-
-    Raises
-    ------
-    HeldError
-        If another process takes it at once for one that was left behind.
-    OSError
-        If it cannot be made.
+    `mode` has its permissions, less those that the process gives to no file. `HeldError` tells that another process
+    took it at once for one that was left behind.
     """
 
     def __init__(self, path: Path, mode: int = 0o666) -> None:
@@ -86,18 +70,6 @@ def hold(path: Path) -> HeldFile:
         If another process, or another thread of this one, holds it.
     OSError
         If it cannot be made.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     lock = hold(Path(folder) / "lock")
-    ...     try:
-    ...         hold(Path(folder) / "lock")
-    ...     except HeldError as error:
-    ...         print(error.args[0] == os.getpid())
-    ...     lock.remove()
-    True
     """
     for _ in range(_TRIES):
         try:
@@ -117,11 +89,7 @@ def hold(path: Path) -> HeldFile:
 def remove_free(path: Path, *, where_unknown: bool = False) -> bool:
     """Remove a file that nobody holds, and return whether it is gone.
 
-    Parameters
-    ----------
-    path : Path
-    where_unknown : bool
-        Whether to remove it on a file system that knows no locks.
+    `where_unknown` tells whether to remove it on a file system that knows no locks.
     """
     try:
         if fcntl is None:

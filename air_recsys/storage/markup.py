@@ -30,11 +30,6 @@ def element(tag: str, *children: Any, **attributes: Any) -> Markup:
     """Return an element around its children; what is not `Markup` is escaped.
 
     Attributes named as keywords of Python end in an underscore, as in ``class_``.
-
-    Examples
-    --------
-    >>> element("p", "1 < 2 ", element("b", "&"), class_="note")
-    '<p class="note">1 &lt; 2 <b>&amp;</b></p>'
     """
     named = "".join(f' {name.rstrip("_")}="{html.escape(str(value))}"' for name, value in attributes.items())
     return Markup(f"<{tag}{named}>{joined(children)}</{tag}>")

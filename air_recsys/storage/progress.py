@@ -6,47 +6,32 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
-from tqdm import tqdm
+with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidgets it tells to install them
+    from tqdm.auto import tqdm
+    from tqdm.contrib.logging import logging_redirect_tqdm
 
 _BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
 _SHOW_WARNING = warnings.showwarning
 
 
 def in_notebook() -> bool:
-    """Return whether an IPython kernel runs this code, whose standard error is no terminal and is shown all the same.
-
-    Examples
-    --------
-    >>> in_notebook()
-    False
-    """
+    """Return whether an IPython kernel runs this code: its standard error is shown, and no terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def progress_bar(progress: bool | None, **options: Any) -> Any:
-    """Return a bar of tqdm.
+    """Return a bar of tqdm, in a notebook with ipywidgets a widget.
 
-    Parameters
-    ----------
-    progress : bool, optional
-        Whether it is shown. None shows it after two seconds on a terminal and in a notebook, and leaves nothing;
-        in a notebook the variable TQDM_DISABLE of the environment turns it off.
-    **options
-        Of tqdm. In a notebook with ipywidgets it is a widget.
+    None shows it after two seconds on a terminal and in a notebook, and leaves nothing; in a notebook the variable
+    TQDM_DISABLE of the environment turns it off.
     """
-    notebook = in_notebook()
     if progress is not None:
         options["disable"] = not progress
     else:
-        options |= _BY_DEFAULT | ({} if notebook else {"disable": None})  # None: unless it is a terminal
-    if notebook and find_spec("ipywidgets"):
-        from tqdm.notebook import tqdm as widget
-
-        return widget(**options)
+        options |= _BY_DEFAULT | ({} if in_notebook() else {"disable": None})  # None: unless it is a terminal
     return tqdm(**options)
 
 
@@ -56,8 +41,6 @@ def messages_beside(bar: Any) -> Iterator[None]:
     if bar.disable:
         yield
         return
-    with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidgets it tells to install them
-        from tqdm.contrib.logging import logging_redirect_tqdm
     is_default = warnings.showwarning is _SHOW_WARNING  # others, such as that of the command line, do as they do
     if is_default:
         warnings.showwarning = _written

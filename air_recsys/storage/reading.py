@@ -35,27 +35,12 @@ ARCHIVE_ERRORS = (
 
 
 def unpacked_limit(size: int) -> int:
-    """Return how many bytes a packed file of `size` bytes may unpack to: 64 MiB and 100 times its size.
-
-    Examples
-    --------
-    >>> unpacked_limit(0) // 2**20, unpacked_limit(10 * 2**20) // 2**20
-    (64, 1064)
-    """
+    """Return how many bytes a packed file of `size` bytes may unpack to: 64 MiB and 100 times its size."""
     return _ROOM + _RATIO * check_integer("size", size)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; every fault of it is a `ValueError`.
-
-    Examples
-    --------
-    >>> try:
-    ...     parse_json("[" * 100_000)
-    ... except ValueError as error:
-    ...     print(error)
-    the JSON nests too deep
-    """
+    """Return the value of a JSON text; every fault of it is a `ValueError`."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -109,19 +94,7 @@ def read_arrays(content: bytes) -> dict[str, np.ndarray]:
 
 
 def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:
-    """Return a sparse matrix whose indices lie inside of it; SciPy's own check accepts unsigned ones.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other or the shape.
-
-    Examples
-    --------
-    >>> checked_csr(np.ones(1), np.array([1]), np.array([0, 1, 1]), (2, 2)).toarray()
-    array([[0., 1.],
-           [0., 0.]])
-    """
+    """Return a sparse matrix whose indices lie inside of it; SciPy's own check accepts unsigned ones."""
     for name, array, kinds in (("data", data, "biuf"), ("indices", indices, "i"), ("indptr", indptr, "i")):
         if array.ndim != 1 or array.dtype.kind not in kinds:
             raise ValueError(f"expected a sparse matrix, found {name} of type {array.dtype} and shape {array.shape}")
@@ -135,29 +108,8 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
 def checked_sparse(name: str, matrix: Any) -> Any:
     """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
 
-    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    matrix : SciPy sparse, two-dimensional
-        Of any format.
-
-    Returns
-    -------
-    csr_array, csc_array or coo_array
-
-    Raises
-    ------
-    DataError
-
-    Examples
-    --------
-    >>> checked_sparse("ratings", sp.csr_array(([5.0], [151], [0, 1]), shape=(1, 150)))
-    Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected ratings as a sparse matrix of shape (1, 150), found other places of its \
-values
+    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already. What
+    is no such matrix is a `DataError`.
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")

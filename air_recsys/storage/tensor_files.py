@@ -89,13 +89,7 @@ class TensorFile:
             return cls(stream, os.fstat(stream.fileno()).st_size, mapped=mapped)
 
     def verify(self, *, required: bool) -> None:
-        """Raise `DamagedError` where a byte is not what was written.
-
-        Parameters
-        ----------
-        required : bool
-            Whether the file has to have digests; where it has any, they count anyway.
-        """
+        """Raise `DamagedError` where a byte is not what was written, and where the digests `required` are absent."""
         if not required and not {DIGEST, DIGESTS} & self.metadata.keys():
             return
         check_seal(self._text)
@@ -113,23 +107,7 @@ def header_of(path: Path) -> bytes:
 
 
 def tensor_chunks(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> list[Chunk]:
-    """Return a tensor file as pieces to be written one behind the other, the arrays themselves among them.
-
-    Raises
-    ------
-    ValueError
-        For an array that is none of numbers.
-
-    Examples
-    --------
-    >>> import io
-    >>> chunks = tensor_chunks({"a": np.arange(3)}, {"format": "example"})
-    >>> content = b"".join(map(bytes, chunks))
-    >>> file = TensorFile(io.BytesIO(content), len(content))
-    >>> file.verify(required=True)
-    >>> file.metadata["format"], file.arrays["a"]
-    ('example', array([0, 1, 2]))
-    """
+    """Return a tensor file as pieces to be written one behind the other, the arrays themselves among them."""
     whole = {name: _stored(array) for name, array in arrays.items()}
     # The largest numbers come first, so that each lies at a multiple of its size.
     names = sorted(whole, key=lambda name: (-whole[name].dtype.itemsize, name))
@@ -211,13 +189,7 @@ class DamagedError(ValueError):
 
 
 def digest_of(*parts: bytes | memoryview | np.ndarray) -> str:
-    """Return the SHA-256 of bytes and contiguous arrays, one behind the other, as 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> digest_of(b"ab", b"c") == digest_of(b"abc") != digest_of(b"abd")
-    True
-    """
+    """Return the SHA-256 of bytes and contiguous arrays, one behind the other, as 64 hexadecimal digits."""
     hashed = hashlib.sha256()
     for part in parts:
         hashed.update(part)  # pyright: ignore[reportArgumentType]  # an array is a buffer
@@ -225,25 +197,16 @@ def digest_of(*parts: bytes | memoryview | np.ndarray) -> str:
 
 
 def sealed(text: bytes) -> bytes:
-    """Return a JSON text with its digest in its field ``"digest"``, which is `BLANK` before.
-
-    Examples
-    --------
-    >>> text = sealed(('{"a":1,"digest":"' + BLANK + '"}').encode())
-    >>> check_seal(text)
-    >>> check_seal(text.replace(b"1", b"3", 1))
-    Traceback (most recent call last):
-    air_recsys.storage.tensor_files.DamagedError: the header differs from its digest
-    """
+    """Return a JSON text with its digest in its field ``"digest"``, which is `BLANK` before."""
     start, stop = _place(text)
     return text[:start] + digest_of(text).encode() + text[stop:]
 
 
-def check_seal(text: bytes, name: str = "the header") -> None:
+def check_seal(text: bytes) -> None:
     """Raise `DamagedError` where a text of `sealed` has changed, or has no digest."""
-    start, stop = _place(text, name)
+    start, stop = _place(text)
     if digest_of(text[:start], BLANK.encode(), text[stop:]).encode() != text[start:stop]:
-        raise DamagedError(f"{name} differs from its digest")
+        raise DamagedError("the header differs from its digest")
 
 
 def to_sealed_json(content: Mapping[str, Any]) -> bytes:
@@ -251,26 +214,14 @@ def to_sealed_json(content: Mapping[str, Any]) -> bytes:
     return sealed(compact_json({**content, DIGEST: BLANK}))
 
 
-def parse_sealed_json(text: bytes, name: str) -> Any:
-    """Return what `to_sealed_json` was given, and its digest; `name` is that of the text, for messages.
-
-    Examples
-    --------
-    >>> parse_sealed_json(to_sealed_json({"epoch": 3}), "course.json")["epoch"]
-    3
-    """
-    check_seal(text, name)
-    return parse_json(text)
-
-
 def compact_json(value: Any) -> bytes:
     """Return a value as JSON, its keys in order."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _place(text: bytes, name: str = "the header") -> tuple[int, int]:
+def _place(text: bytes) -> tuple[int, int]:
     """Return where the digest in a text begins and ends."""
     start = text.find(_FIELD) + len(_FIELD)
     if text.count(_FIELD) != 1 or text[start + len(BLANK) : start + len(BLANK) + 1] != b'"':
-        raise DamagedError(f"{name} holds no digest")
+        raise DamagedError("the header holds no digest")
     return start, start + len(BLANK)

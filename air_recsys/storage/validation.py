@@ -24,13 +24,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def check_integer(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return `value` as an int, or raise `ParameterError` unless it is an integer of minimum..maximum.
-
-    Examples
-    --------
-    >>> check_integer("n_factors", 20, minimum=1)
-    20
-    """
+    """Return `value` as an int, or raise `ParameterError` unless it is an integer of minimum..maximum."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
         raise ParameterError(f"{name} must be an integer >= {minimum}, found {value!r}")
     number = int(value)
@@ -45,14 +39,7 @@ def check_real(
 ) -> float:
     """Return `value` as a float, or raise `ParameterError` unless it is finite and in the interval.
 
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-    minimum, maximum : float
-        The interval; `minimum` itself is excluded where `strict`.
-    strict : bool
+    `minimum` itself is excluded where `strict`.
     """
     try:
         number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
@@ -66,14 +53,7 @@ def check_real(
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return `value` as a path, or raise `ParameterError` unless it is one or a string.
-
-    Examples
-    --------
-    >>> check_path("path", None)
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: path must be a string or a Path, found None
-    """
+    """Return `value` as a path, or raise `ParameterError` unless it is one or a string."""
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise ParameterError(f"{name} must be a string or a Path, found {value!r}")
     return Path(value)
@@ -88,13 +68,7 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return the Generator of a seed, a RandomState, a Generator or None; global state stays untouched.
-
-    Examples
-    --------
-    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
-    True
-    """
+    """Return the Generator of a seed, a RandomState, a Generator or None; global state stays untouched."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

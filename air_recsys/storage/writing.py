@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from air_recsys.exceptions import ParameterError
 from air_recsys.storage.held_files import HeldError, HeldFile, remove_free
 
 Chunk = bytes | memoryview | np.ndarray
@@ -37,19 +38,21 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write, or `ParameterError` where its folder does not exist."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    return target
+
+
 def real_place(target: Path) -> Path:
     """Return where a file lies: what a symbolic link leads to."""
     return Path(os.path.realpath(target))
 
 
 def beside(place: Path, ending: str) -> Path:
-    """Return a hidden file beside another, by whose name it is found again, however long that is.
-
-    Examples
-    --------
-    >>> beside(Path("run.ckpt"), "lock").as_posix()
-    '.run.ckpt.lock'
-    """
+    """Return a hidden file beside another, by whose name it is found again, however long that is."""
     name = place.name
     if len(os.fsencode(name)) > _LONGEST:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
@@ -74,12 +77,6 @@ def replace_file(target: Path, content: bytes | Iterable[Chunk]) -> None:
 
     A file that is replaced hands on its permissions, and a symbolic link stays: what it leads to is replaced. What
     killed processes have left behind is removed first.
-
-    Parameters
-    ----------
-    target : Path
-    content : bytes, or iterable of bytes and contiguous arrays
-        One behind the other.
 
     Raises
     ------

@@ -44,15 +44,6 @@ class CheckpointFile:
     ------
     CheckpointError
         If no file can stand at `path`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = CheckpointFile(Path(folder) / "run.ckpt", {"data": "d", "parameters": {"depth": 3}})
-    ...     file.write({"epoch": 7, "logits": torch.zeros(2)})
-    ...     file.read()
-    {'epoch': 7, 'logits': tensor([0., 0.])}
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: Mapping[str, Any]) -> None:
@@ -98,13 +89,7 @@ class CheckpointFile:
             raise CheckpointError(f"cannot write the checkpoint {self.path}: {reason}") from None
 
     def read(self) -> dict[str, Any]:
-        """The state that `write` was given.
-
-        Raises
-        ------
-        CheckpointError
-            If the file is not a complete checkpoint of this version, or belongs to other data or parameters.
-        """
+        """The state that `write` was given."""
         if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
         try:

@@ -58,13 +58,7 @@ class FileCheckpointer(HeldCheckpoint):
         return rng
 
     def restore(self, trainer: Trainer, result: Result) -> int:
-        """The position to begin with, everything being as it was then.
-
-        Raises
-        ------
-        CheckpointError
-            If the state is not one of such a training.
-        """
+        """The position to begin with, everything being as it was then."""
         if self.state is None:
             return 0
         with of_this_training():

@@ -63,13 +63,7 @@ def train(
 
 
 def asks_to_stop(answer: Any) -> bool:
-    """Whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
-
-    Examples
-    --------
-    >>> [asks_to_stop(answer) for answer in (True, np.float64(1) < 2, None, 1)]
-    [True, True, False, False]
-    """
+    """Whether the answer of a callback ends a training: True does, in Python's or NumPy's form."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 

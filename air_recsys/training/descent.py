@@ -162,13 +162,7 @@ class GradientDescent(Trainer):
         return {"optimizer": moments, "previous_objective": self._previous_objective}
 
     def load_step_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `step_state` returned, perhaps read from a file since.
-
-        Raises
-        ------
-        ValueError
-            If a moment does not fit its tensor.
-        """
+        """Go back to what `step_state` returned, perhaps read from a file since."""
         for tensor, moments in zip(self._trained(), state["optimizer"], strict=True):
             self.optimizer.state[tensor] = moments_of(moments, tensor)
         self._previous_objective = float(state["previous_objective"])

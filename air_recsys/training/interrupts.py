@@ -23,15 +23,6 @@ def interruptible() -> Iterator[Callable[[], int]]:
 
     SIGINT (Ctrl-C), SIGTERM and SIGHUP are listened to. The second signal of a kind does what it did before: Ctrl-C
     interrupts at once. Only the main thread hears signals, and a handler that somebody else has set stays.
-
-    Examples
-    --------
-    >>> before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    >>> with interruptible() as interrupted:
-    ...     signal.raise_signal(signal.SIGINT)
-    ...     signal.Signals(interrupted()).name
-    'SIGINT'
-    >>> _ = signal.signal(signal.SIGINT, before)
     """
     heard, plain = 0, _plain_handlers()
 
@@ -50,13 +41,7 @@ def interruptible() -> Iterator[Callable[[], int]]:
 
 
 class Terminated(SystemExit):
-    """SIGTERM or SIGHUP has asked for an end; uncaught it ends the process with the status of shells.
-
-    Examples
-    --------
-    >>> Terminated(signal.SIGTERM, "training was interrupted at epoch 3").status
-    143
-    """
+    """SIGTERM or SIGHUP has asked for an end; uncaught it ends the process with the status of shells."""
 
     def __init__(self, number: int, message: str) -> None:
         self.status = 128 + number

@@ -15,33 +15,15 @@ _FIRST = 0.01  # of the training: before that the graphs hardly move
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train by gradient descent.
+    """How to train by gradient descent."""
 
-    Parameters
-    ----------
-    n_epochs : int
-        Most passes over all observations: one step each, or one for every batch of the objective.
-    learning_rate : float
-        Adam's step size for factors and biases.
-    schedule : str
-        A key of `air_recsys.training.plan.SCHEDULES`.
-    graph_rate : float
-        Step size of the graphs' logits as a multiple of `learning_rate`.
-    graph_refresh : int
-        Epochs between two choices of a sparse graph's edges.
-    evaluate_every : int
-        Epochs between two records.
-    stopping_delta : float, optional
-        The paper's rule: stop once m n |F(t+1) - F(t)| falls below it.
-    """
-
-    n_epochs: int
-    learning_rate: float
-    schedule: str = "constant"
-    graph_rate: float = 1.0
-    graph_refresh: int = 100
-    evaluate_every: int = 50
-    stopping_delta: float | None = None
+    n_epochs: int  # most passes over all observations: one step each, or one for every batch of the objective
+    learning_rate: float  # Adam's step size for factors and biases
+    schedule: str = "constant"  # a key of `SCHEDULES`
+    graph_rate: float = 1.0  # step size of the graphs' logits as a multiple of `learning_rate`
+    graph_refresh: int = 100  # epochs between two choices of a sparse graph's edges
+    evaluate_every: int = 50  # epochs between two records
+    stopping_delta: float | None = None  # the paper's rule: stop once m n |F(t+1) - F(t)| falls below it
 
 
 def constant(progress: float) -> float:
@@ -60,13 +42,7 @@ def linear(progress: float) -> float:
 
 
 def cooldown(progress: float) -> float:
-    """Keep the learning rate for the first 60 %, then fall to zero along a cosine.
-
-    Examples
-    --------
-    >>> cooldown(0.5), cooldown(1.0)
-    (1.0, 0.0)
-    """
+    """Keep the learning rate for the first 60 %, then fall to zero along a cosine."""
     return cosine(max(0.0, (progress - 0.6) / 0.4))
 
 
@@ -80,13 +56,6 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 
 def spread_steps(n_steps: int, count: int) -> tuple[int, ...]:
     """0 and fewer than `count` further steps before the last one, in a geometric sequence.
-
-    Parameters
-    ----------
-    n_steps : int
-        Of the training, >= 1.
-    count : int
-        At least 1.
 
     Examples
     --------

@@ -58,19 +58,6 @@ class SoftmaxTrainer(Trainer):
         How many have been taken.
     n_steps : int
         The last position, that of `training` unless it is set to an earlier one; the step sizes stay the same.
-
-    Examples
-    --------
-    >>> from air_recsys.training import train
-    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
-    >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
-    >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
-    >>> trainer = SoftmaxTrainer(pattern, start, SoftmaxTraining(200), 0)
-    >>> train(trainer).records[-1].epoch
-    200
-    >>> rows = trainer.factors.row_sums(row_pattern(pattern[[0, 5]]))
-    >>> (rows @ trainer.factors.units().T).topk(2).indices.sort().values.tolist()
-    [[0, 1], [2, 3]]
     """
 
     unit = "step"
@@ -143,13 +130,7 @@ class SoftmaxTrainer(Trainer):
         return {"step": self.step, "moments": [dict(self._optimizer.state[tensor]) for tensor in trained]}
 
     def load_step_state(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `step_state` returned, perhaps read from a file since.
-
-        Raises
-        ------
-        ValueError
-            If the state does not fit.
-        """
+        """Go back to what `step_state` returned, perhaps read from a file since."""
         step, last = int(state["step"]), self._training.n_steps
         if not 0 < step <= last:
             raise ValueError(f"expected a step from 1 to {last}, found {step}")
@@ -190,13 +171,7 @@ def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator
 
 
 def _chances(counts: np.ndarray, size: int) -> np.ndarray:
-    """The chances <= 1 of sum `size`, which follow the square roots of the counts, those of 0 taken as 1.
-
-    Examples
-    --------
-    >>> _chances(np.array([400, 4, 4, 1, 1]), 3)
-    array([1.        , 0.66666667, 0.66666667, 0.33333333, 0.33333333])
-    """
+    """The chances <= 1 of sum `size`, which follow the square roots of the counts, those of 0 taken as 1."""
     weights = np.sqrt(np.maximum(counts, 1))
     chances = np.zeros(counts.size)
     while (rest := chances < 1).any():

@@ -16,16 +16,7 @@ _WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libra
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
-    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
-
-    Parameters
-    ----------
-    objective : Objective
-    groups : list of dict
-        "params" and "rate", a multiple of the learning rate in force.
-    learning_rate : float
-        Before any schedule.
-    """
+    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere."""
     if _can_be_captured(objective):
         return CapturedSteps(objective, groups, learning_rate)
     return PlainSteps(objective, groups, learning_rate)
@@ -122,21 +113,7 @@ def _can_be_captured(objective: Objective) -> bool:
 
 
 def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
-    """Adam's state of a tensor, on its device.
-
-    Raises
-    ------
-    ValueError
-        If a moment does not fit the tensor.
-
-    Examples
-    --------
-    >>> import torch
-    >>> state = {"step": torch.tensor(3.0), "exp_avg": torch.zeros(2), "exp_avg_sq": torch.ones(2)}
-    >>> moments_of(state, torch.zeros(3))
-    Traceback (most recent call last):
-    ValueError: expected moments of a tensor of shape (3,) and torch.float32
-    """
+    """Adam's state of a tensor, on its device."""
     step, *running = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
     if step.shape != () or any((mean.shape, mean.dtype) != (tensor.shape, tensor.dtype) for mean in running):
         raise ValueError(f"expected moments of a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")

@@ -71,13 +71,7 @@ class PosteriorSweeps(Trainer):
         return self._validation_error is not None
 
     def advance(self, position: int) -> None:
-        """Go through rows and columns once, then move the graphs.
-
-        Raises
-        ------
-        NumericalError
-            If it gives NaN or infinity.
-        """
+        """Go through rows and columns once, then move the graphs."""
         with few_threads(self._work):
             self.estimate.sweep()
             if any(graph is not None and graph.is_due for graph in self.graphs):

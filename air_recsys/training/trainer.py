@@ -38,14 +38,7 @@ Callback = Callable[[Record], bool | None]
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Callbacks as a list, or `ParameterError` where one cannot be called.
-
-    Examples
-    --------
-    >>> check_callbacks([5])
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: callbacks must be functions of a record, found 5
-    """
+    """Callbacks as a list, or `ParameterError` where one cannot be called."""
     if not isinstance(callbacks, Iterable):
         raise ParameterError(f"callbacks must be a list of functions, found {callbacks!r}")
     listed = list(callbacks)
@@ -95,32 +88,15 @@ class Trainer(Protocol):
     """Something that is trained in steps, epochs or sweeps; step k leads from position k to position k + 1.
 
     What one leaves out is as of a trainer without graphs and without held-out entries.
-
-    Attributes
-    ----------
-    unit : str
-        "epoch" or "sweep".
-    n_steps : int
-        The last position.
-    first_record : int
-        The first position whose state can be measured.
-    evaluate_every : int
-        Positions between two records.
-    watches_every_step : bool
-        Whether `has_settled` has to be asked at each position.
-    checks_steps : bool
-        Whether a step that fails raises `NumericalError` and leaves the state as it was; where not, `problem` tells.
-    alone : bool
-        False where several processes train together and can only end together.
     """
 
-    unit: str
-    n_steps: int
-    first_record: int
-    evaluate_every: int
-    watches_every_step: bool
-    checks_steps: bool
-    alone: bool
+    unit: str  # "epoch" or "sweep"
+    n_steps: int  # the last position
+    first_record: int  # the first position whose state can be measured
+    evaluate_every: int  # positions between two records
+    watches_every_step: bool  # whether `has_settled` has to be asked at each position
+    checks_steps: bool  # whether a step that fails raises `NumericalError` and leaves the state; else `problem` tells
+    alone: bool  # False where several processes train together and can only end together
 
     @property
     def ready(self) -> bool:

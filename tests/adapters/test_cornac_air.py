@@ -1,11 +1,9 @@
 """`CornacAIR`: what it translates, what it learns, and what it refuses."""
 
 import copy
-import importlib
 import inspect
 import pickle
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,7 +27,6 @@ from air_recsys.exceptions import (
     DataError,
     DataWarning,
     DivergenceError,
-    MissingExtraError,
     NotFittedError,
     ParameterError,
 )
@@ -564,13 +561,6 @@ def test_an_empty_train_set_is_refused_by_cornac():
 def test_ratings_that_cannot_be_used():
     with fails(DataError, "ratings must be finite"):
         make().fit(Dataset.from_uir([("a", "x", float("nan")), ("b", "y", 1.0)]))
-
-
-def test_without_cornac_the_error_names_the_extra(monkeypatch):
-    monkeypatch.delitem(sys.modules, "air_recsys.adapters.cornac")
-    monkeypatch.setitem(sys.modules, "cornac.data", None)
-    with fails(MissingExtraError, "this needs cornac, which is not installed: pip install 'air-recsys[cornac]'"):
-        importlib.import_module("air_recsys.adapters.cornac")
 
 
 # -------------------------------------------------------------------- real data

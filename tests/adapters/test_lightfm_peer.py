@@ -8,7 +8,6 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.adapters.lightfm_peer import LightFMLists
-from air_recsys.exceptions import MissingExtraError
 
 
 class Counting:
@@ -43,9 +42,3 @@ def data():
 def test_lists_hold_the_best_unseen_items(data):
     model = LightFMLists("warp", random_state=0).fit(data)
     assert model.lists(np.array([1, 0]), 2).tolist() == [[0, 3], [2, 3]]
-
-
-def test_without_it_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightfm", None)
-    with pytest.raises(MissingExtraError, match=r"lightfm.*air-recsys\[lightfm\]"):
-        LightFMLists("warp")

@@ -1,8 +1,6 @@
 """Surprise: trainsets with our ids, and its algorithms under our fit and predict."""
 
-import importlib
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import surprise
 from air_recsys import Interactions
 from air_recsys.adapters.surprise import to_trainset
 from air_recsys.adapters.surprise_peer import SurpriseModel
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 
 NAN = np.nan
 RATINGS = np.array([[5, 3, NAN, 1], [4, NAN, 2, 1], [1, 1, NAN, 5], [NAN, 2, 4, 4]])
@@ -110,18 +108,3 @@ def test_what_cannot_be_used_is_named():
         SurpriseModel("SVM")
     with fails(DataError, "expected as many users as items, found 2 and 1"):
         SurpriseModel("SVD").fit(data()).predict(["a", "b"], ["x"])
-
-
-def test_a_missing_surprise_is_named_with_its_extra(monkeypatch):
-    trainset = data().to_surprise()
-    for name in list(sys.modules):
-        if name.partition(".")[0] == "surprise" or name.startswith("air_recsys.adapters.surprise"):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "surprise", None)
-    message = "this needs surprise, which is not installed: pip install 'air-recsys[surprise]'"
-    for module in ("surprise", "surprise_peer"):
-        with fails(MissingExtraError, message):
-            importlib.import_module(f"air_recsys.adapters.{module}")
-    with fails(MissingExtraError, message):
-        data().to_surprise()
-    assert Interactions.from_surprise(trainset).n_ratings == 12  # reading needs no import

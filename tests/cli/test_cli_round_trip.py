@@ -302,14 +302,6 @@ def test_evaluate_has_dmf_beside_an_air_of_the_same_objective(folder, tmp_path):
     assert [row["model"] for row in rows] == ["AIR", "DMF", "BiasModel", "GlobalMean"]
 
 
-def test_bench_step(tmp_path):
-    ended = cli("bench", "step", "--size", 16, "--rounds", 1, "--json", tmp_path / "b.json")
-    assert ended.status == 0
-    rows = read_json(tmp_path / "b.json")["rows"]
-    assert {"engine, AIR", "plain autograd, AIR"} < {row["contender"] for row in rows}
-    assert all(format_number(row["milliseconds"]) in ended.out for row in rows)
-
-
 def test_datasets_list(tmp_path):
     ended = cli("datasets", "list", "--json", tmp_path / "d.json")
     assert ended.status == 0

@@ -31,9 +31,8 @@ needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo
 # -------------------------------------------------------------------- cuts
 
 
-@pytest.mark.parametrize("n_ranks", [1, 2, 5, 8])
 @pytest.mark.parametrize("kind", ["even", "heavy head", "heavy tail", "random"])
-def test_cuts_cover_all_rows_and_leave_no_rank_without(kind, n_ranks):
+def test_cuts_cover_all_rows_and_leave_no_rank_without(kind):
     ones = np.ones(20)
     weights = {
         "even": ones,
@@ -41,10 +40,11 @@ def test_cuts_cover_all_rows_and_leave_no_rank_without(kind, n_ranks):
         "heavy tail": ones + 1000 * (np.arange(20) == 19),
         "random": np.random.default_rng(0).pareto(1.0, size=20) + 1,
     }[kind]
-    cut = Cut.balanced(weights, n_ranks)
-    assert cut.n_rows == sum(cut.sizes) == 20
-    assert min(cut.sizes) >= 1
-    assert [row for rank in range(n_ranks) for row in range(20)[cut.of(rank)]] == list(range(20))
+    for n_ranks in (1, 2, 5, 8):
+        cut = Cut.balanced(weights, n_ranks)
+        assert cut.n_rows == sum(cut.sizes) == 20
+        assert min(cut.sizes) >= 1
+        assert [row for rank in range(n_ranks) for row in range(20)[cut.of(rank)]] == list(range(20))
 
 
 def test_a_balanced_cut_is_within_a_row_of_even():
@@ -68,11 +68,13 @@ def test_parts_within_some_rows_cover_them_in_order():
 # -------------------------------------------------------------------- the start
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", [(5, 3), (16, 1), (33, 7), (1000, 20)])
-def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dtype):
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((5, 3), torch.float64), ((16, 1), torch.float32), ((33, 7), torch.float64), ((1000, 20), torch.float32)],
+)
+def test_blocks_draw_what_one_call_draws(blocks_of, shape: tuple[int, int], dtype):
     """With the generator in the same state afterwards, so that what is drawn next is the same too."""
-    monkeypatch.setattr("air_recsys.distributed.laplacian._BLOCK_ROWS", 16)
+    blocks_of(16)
     whole, shards = (torch.Generator().manual_seed(1) for _ in range(2))
     normal = torch.empty(shape, dtype=dtype).normal_(0.1, 0.3, generator=whole)
     uniform = torch.empty(shape, dtype=dtype).uniform_(-(shape[0] ** -0.5), shape[0] ** -0.5, generator=whole)
@@ -82,8 +84,8 @@ def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dt
     assert torch.equal(uniform_rows(*shape, rows, generator=shards, dtype=dtype), uniform[rows])
 
 
-def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(monkeypatch):
-    monkeypatch.setattr("air_recsys.graphs.candidates._BLOCK_ENTRIES", 100)
+def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(blocks_of):
+    blocks_of(100)
     generator = torch.Generator().manual_seed(0)
     points, others = (torch.empty(50, 4, dtype=torch.float64).normal_(generator=generator) for _ in range(2))
     weighted = points @ (others.T @ others)

@@ -14,6 +14,7 @@ needs_gpu = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 needs_two = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+needs_a_real_one = pytest.mark.skipif(emulation.is_on(), reason="not emulated")
 needs_emulation = pytest.mark.skipif(not emulation.is_on(), reason="needs the emulated device")
 
 SHAPE = 30, 20

@@ -75,57 +75,6 @@ def test_waits_are_counted(wait, n):
     assert sum(seen.waits.values()) == n
 
 
-def test_a_stream_that_does_not_wait():
-    there, stream = torch.ones(3, device=CUDA), torch.cuda.Stream()
-    there.mul_(2)
-    with torch.cuda.stream(stream), pytest.raises(emulation.RaceError, match="uses what"):
-        there.sum()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        assert there.sum().item() == 6
-
-
-def test_a_stream_that_overwrites_what_another_reads():
-    there, stream = torch.ones(3, device=CUDA), torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        there.sum()
-    with pytest.raises(emulation.RaceError, match="overwrites what"):
-        there.zero_()
-    torch.cuda.current_stream().wait_event(stream.record_event())
-    there.zero_()
-
-
-def test_a_graph_runs_at_replay_in_the_same_memory():
-    there, graph = torch.ones(3, device=CUDA), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        there.mul_(2)
-        total = there.sum()
-    assert there.tolist() == [1, 1, 1]
-    for expected in (6, 12):
-        graph.replay()
-        assert total.item() == expected
-
-
-@pytest.mark.parametrize(
-    "mistake",
-    [lambda there: there.sum().item(), lambda there: there.nonzero(), lambda there: there.copy_(torch.ones(3))],
-)
-def test_a_wait_within_a_capture(mistake):
-    there = torch.ones(3, device=CUDA)
-    with pytest.raises(emulation.CaptureError, match="capturing"), torch.cuda.graph(torch.cuda.CUDAGraph()):
-        mistake(there)
-
-
-def test_a_capture_on_the_wrong_device_or_of_nothing():
-    there = torch.ones(3, device="cuda:1")
-    first = torch.cuda.graph(torch.cuda.CUDAGraph(), stream=torch.cuda.Stream("cuda:0"))
-    with pytest.raises(emulation.CaptureError, match="missing from the graph"), first:
-        there.mul_(2)
-    with pytest.raises(emulation.CaptureError, match="empty"), torch.cuda.graph(torch.cuda.CUDAGraph()):
-        pass
-
-
 def test_memory_is_counted_and_ends():
     before = torch.cuda.memory_allocated()
     held = torch.ones(1000, device=CUDA)
@@ -144,13 +93,6 @@ def _beyond_the_memory():
         return torch.ones(1000, device=CUDA)
     finally:
         machine().memory = before
-
-
-def test_sums_without_order_are_listed():
-    there, where = torch.zeros(3, device=CUDA), torch.tensor([0, 0, 1], device=CUDA)
-    with emulation.watched() as seen:
-        there.index_add_(0, where, torch.ones(3, device=CUDA))
-    assert [name for name, _ in seen.unordered] == ["index_add_"]
 
 
 def test_there_are_two_devices_and_no_third():

@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gpu_cases import needs_gpu
 
 from air_recsys import AIR
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = needs_gpu
 
 COMMON: dict[str, Any] = {
     "n_epochs": 12,

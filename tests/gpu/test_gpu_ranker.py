@@ -64,8 +64,7 @@ def test_in_implicit_factors_are_those_of_the_cpu(likes):
     np.testing.assert_allclose(one.item_factors, other.item_factors, atol=0.02)
 
 
-@pytest.mark.parametrize("every", [4, 1000])
-def test_a_fit_that_goes_on_there_ends_where_one_that_ran_through_ends(likes, every, tmp_path, monkeypatch):
+def test_a_fit_that_goes_on_there_ends_where_one_that_ran_through_ends(likes, tmp_path, monkeypatch):
     path, expected = tmp_path / "run.ckpt", ranker("cuda").fit(likes)
     advance, taken = SoftmaxTrainer.advance, []
 
@@ -78,7 +77,7 @@ def test_a_fit_that_goes_on_there_ends_where_one_that_ran_through_ends(likes, ev
     with monkeypatch.context() as patched:
         patched.setattr(SoftmaxTrainer, "advance", cut)
         with pytest.raises(PowerCut):
-            ranker("cuda").fit(likes, checkpoint=path, every=every)
+            ranker("cuda").fit(likes, checkpoint=path, every=4)
     resumed = ranker("cuda").fit(likes, resume_from=path)
     assert resumed.settings_ == expected.settings_
     np.testing.assert_allclose(resumed.item_factors_, expected.item_factors_, atol=1e-4)

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from gpu_cases import needs_a_real_one, needs_gpu
 
 from air_recsys import AIR
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.training import GradientDescent, Plan, train
 from air_recsys.training.steps import CapturedSteps, PlainSteps, make_stepper
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = [*needs_gpu, needs_a_real_one]
 
 RATE = 1e-6  # relative: torch's fused Adam takes the rate of a captured step in float32
 

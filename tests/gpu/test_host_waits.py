@@ -59,19 +59,12 @@ def completed(n_epochs, **options):
     AIR.for_completion(n_epochs=n_epochs, **settings | options).fit(ratings())
 
 
-def test_graphs_of_all_pairs_are_trained_by_captured_steps():
-    with emulation.watched() as seen:
-        completed(8, evaluate_every=100)
-    # Evaluation and update: nine and eight of them, of which three each warm up.
-    assert (seen.captures, seen.replays) == (2, (9 - 3) + (8 - 3))
-
-
-def test_a_captured_step_does_not_wait():
+def test_a_step_of_graphs_of_all_pairs_does_not_wait():
     assert waits_a_step(lambda n: completed(n, evaluate_every=100), first=6)[0] == 0
 
 
 @pytest.mark.parametrize("options", [{"evaluate_every": 1}, {"evaluate_every": 100, "stopping_delta": 1e-12}])
-def test_a_watched_step_is_captured_and_waits_for_its_figures_alone(options):
+def test_a_watched_step_waits_for_its_figures_alone(options):
     waits, where = waits_a_step(lambda n: completed(n, **options), first=6)
     assert waits <= 2, where  # the objective, and whether the logits are finite
 

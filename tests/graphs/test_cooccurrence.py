@@ -52,17 +52,17 @@ def test_strongest_products_are_of_other_rows(pattern):
     np.testing.assert_allclose(found, np.where(whole >= floor, whole, 0), rtol=1e-5)
 
 
-def test_small_blocks_change_nothing(pattern, monkeypatch):
+def test_small_blocks_change_nothing(pattern, blocks_of):
     expected = cooccurrence_neighbors(pattern, 4).toarray()
-    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 50)
+    blocks_of(50)
     np.testing.assert_array_equal(cooccurrence_neighbors(pattern, 4).toarray(), expected)
 
 
-def test_blocks_have_about_as_many_products_each(monkeypatch):
+def test_blocks_have_about_as_many_products_each(blocks_of):
     rng = np.random.default_rng(0)
     rows = sp.csr_array((rng.random((200, 20)) < 0.3).astype(np.float32))
     products = rows.toarray() @ rows.toarray().sum(axis=0)  # of each row, one for every pair of entries
-    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 10_000)
+    blocks_of(10_000)
     cuts, n_blocks = cooccurrence._cuts(rows, rows), 1 + int(products.sum()) // 10_000
     assert [start for start, _ in cuts] == [0, *(stop for _, stop in cuts[:-1])]
     assert cuts[-1][1] == 200
@@ -130,8 +130,8 @@ def test_parameters_out_of_range_are_errors(pattern, changes, message):
         cooccurrence_neighbors(pattern, **{"n_neighbors": 2} | changes)
 
 
-def test_blocks_in_threads_are_those_in_turn(pattern, monkeypatch):
-    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 20)
+def test_blocks_in_threads_are_those_in_turn(pattern, blocks_of):
+    blocks_of(20)
     own = np.arange(pattern.shape[0])
     expected = strongest_products(pattern, pattern, 4, own)
     with ThreadPoolExecutor(3) as pool:

@@ -131,17 +131,14 @@ def test_missing_values_may_be_of_any_type(graph):
 
 
 @pytest.mark.parametrize(("entries", "largest"), [(1, 1), (60, 10), (10_000, 300)])
-def test_products_are_taken_once_and_in_blocks(monkeypatch, graph, entries, largest):
+def test_products_are_taken_once_and_in_blocks(monkeypatch, blocks_of, graph, entries, largest):
     features = np.random.default_rng(0).normal(size=(25, 6))
     expected = graph.similarity_to(features)
-    monkeypatch.setattr(comparison, "_BLOCK_ENTRIES", entries)
+    blocks_of(entries)
     blocks, einsum = [], np.einsum
     monkeypatch.setattr(np, "einsum", lambda form, own, other: blocks.append(len(own)) or einsum(form, own, other))
     pd.testing.assert_series_equal(graph.similarity_to(features), expected)
     assert max(blocks) == largest
-    blocks.clear()
-    comparison._products(features, *np.triu_indices(25, k=1))
-    assert sum(blocks) == 300
 
 
 def test_a_graph_made_of_the_similarities_agrees_fully_and_one_without_edges_says_nothing(similarity):
@@ -152,9 +149,9 @@ def test_a_graph_made_of_the_similarities_agrees_fully_and_one_without_edges_say
     assert found["all_pairs"] == pytest.approx(graph.similarity_to(similarity)["all_pairs"])
 
 
-def test_pairs_are_drawn_only_where_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(comparison, "_MOST_PAIRS", 300)
-    np.testing.assert_array_equal(comparison.node_pairs(25), np.triu_indices(25, k=1))
+def test_pairs_are_drawn_only_where_there_are_too_many():
+    np.testing.assert_array_equal(comparison.node_pairs(2000), np.triu_indices(2000, k=1))
+    assert len(comparison.node_pairs(2001)[0]) == 2_000_000
 
 
 def test_many_nodes_are_judged_by_a_sample_of_pairs(monkeypatch, graph, similarity):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import ParameterError
-from air_recsys.graphs import candidates
 from air_recsys.graphs import neighbors as construction
 
 
@@ -42,18 +41,17 @@ def test_edges_and_weights_are_those_of_the_definition(metric, size, width, k, s
 
 
 @pytest.mark.parametrize("metric", construction.METRICS)
-def test_blocks_change_nothing(monkeypatch, metric):
+def test_blocks_change_nothing(blocks_of, metric):
     factors = np.random.default_rng(0).normal(size=(40, 3))
     whole = SimilarityGraph.from_factors(factors, range(40), 5, metric=metric).to_scipy()
-    monkeypatch.setattr(construction, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(candidates, "_BLOCK_ENTRIES", 1)
+    blocks_of(1)
     again = SimilarityGraph.from_factors(factors, range(40), 5, metric=metric).to_scipy()
     np.testing.assert_allclose(again.toarray(), whole.toarray(), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("entries", "largest"), [(1, 1), (60, 4), (10_000, 40)])
-def test_every_row_is_measured_once_and_in_blocks(monkeypatch, entries, largest):
-    monkeypatch.setattr(construction, "_BLOCK_ENTRIES", entries)
+def test_every_row_is_measured_once_and_in_blocks(blocks_of, entries, largest):
+    blocks_of(entries)
     points = np.arange(120.0).reshape(40, 3)
     neighbors = np.random.default_rng(0).integers(40, size=(40, 5))
     blocks = []

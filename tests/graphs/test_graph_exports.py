@@ -14,7 +14,7 @@ from graph_cases import HOSTILE, fails, fast, films, graphs
 from hypothesis import given
 
 from air_recsys import SimilarityGraph
-from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.exceptions import ParameterError
 
 FORMS = {"graphml": nx.read_graphml, "gexf": nx.read_gexf}
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -201,24 +201,6 @@ def test_a_missing_folder_is_named(tmp_path, form):
 def test_where_the_nodes_cannot_be_written_the_edges_are_not(tmp_path, form):
     with fails("expected an existing folder for nodes", ParameterError):
         getattr(films(), f"to_{form}")(tmp_path / "edges", nodes=tmp_path / "nowhere" / "nodes")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "extra", "use"),
-    [
-        ("networkx", "viz", lambda graph, path: graph.to_gexf(path)),
-        ("networkx", "viz", lambda graph, path: graph.compare(graph)),
-        ("pyarrow", "data", lambda graph, path: graph.to_parquet(path)),
-        ("torch_geometric", "graphs", lambda graph, path: graph.to_pyg()),
-        ("pygsp", "graphs", lambda graph, path: graph.to_pygsp()),
-    ],
-)
-def test_a_missing_extra_is_named(monkeypatch, tmp_path, module, extra, use):
-    monkeypatch.setitem(sys.modules, module, None)
-    message = f"this needs {module}, which is not installed: pip install 'air-recsys[{extra}]'"
-    with fails(message, MissingExtraError):
-        use(films(), tmp_path / "graph")
     assert list(tmp_path.iterdir()) == []
 
 

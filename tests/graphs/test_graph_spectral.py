@@ -47,11 +47,10 @@ def test_the_normalised_laplacian_is_the_other_scaled_by_the_degrees(graph):
     np.testing.assert_allclose(graph.laplacian(normalized=True).toarray(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("limit", [0, 1000], ids=["iterative", "dense"])
-@pytest.mark.parametrize("k", [1, 5])
-def test_eigenpairs_are_those_of_the_full_decomposition(monkeypatch, limit, k):
-    monkeypatch.setattr(spectral, "_DENSE", limit)
-    graph = SimilarityGraph(random_adjacency(80, 3, density=0.2), range(80))
+@pytest.mark.parametrize(("size", "k"), [(80, 1), (80, 5), (450, 1), (450, 5)])
+def test_eigenpairs_are_those_of_the_full_decomposition(size, k):
+    """Of a small graph, and of one whose pairs are found step by step."""
+    graph = SimilarityGraph(random_adjacency(size, 3, density=0.2), range(size))
     assert graph.components().nunique() == 1
     values, vectors = smallest_eigenpairs(graph.to_scipy(), k)
     matrix = graph.laplacian(normalized=True)
@@ -67,9 +66,7 @@ def test_all_eigenpairs_of_a_bipartite_graph():
     np.testing.assert_allclose(vectors.sum(axis=0), 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("iterations", [1, 300], ids=["factorised", "iterative"])
-def test_large_graphs_get_the_same_eigenpairs_every_time(monkeypatch, iterations):
-    monkeypatch.setattr(spectral, "_ITERATIONS", iterations)
+def test_large_graphs_get_the_same_eigenpairs_every_time():
     graph = SimilarityGraph(random_adjacency(500, 0, density=0.02), range(500)).to_scipy()
     values, vectors = smallest_eigenpairs(graph, 3)
     again, vectors_again = smallest_eigenpairs(graph, 3)
@@ -77,8 +74,14 @@ def test_large_graphs_get_the_same_eigenpairs_every_time(monkeypatch, iterations
     np.testing.assert_array_equal(vectors, vectors_again)
 
 
-def test_a_factorisation_finds_the_smallest_eigenvalues_where_the_largest_are_others(monkeypatch):
+@pytest.fixture
+def no_convergence(monkeypatch):
+    """As of graphs on which the iteration does not converge."""
     monkeypatch.setattr(spectral, "_ITERATIONS", 1)
+
+
+@pytest.mark.usefixtures("no_convergence")
+def test_a_factorisation_finds_the_smallest_eigenvalues_where_the_largest_are_others():
     graph = SimilarityGraph(random_adjacency(500, 0, density=0.02), range(500))
     values, _ = smallest_eigenpairs(graph.to_scipy(), 3)
     expected = np.linalg.eigvalsh(graph.laplacian(normalized=True).toarray())
@@ -93,8 +96,8 @@ def test_nodes_of_a_component_keep_their_order():
         np.testing.assert_array_equal(part.toarray(), adjacency[rows][:, rows].toarray())
 
 
-def test_where_the_iteration_does_not_converge_a_factorisation_does(monkeypatch):
-    monkeypatch.setattr(spectral, "_ITERATIONS", 2)
+@pytest.mark.usefixtures("no_convergence")
+def test_where_the_iteration_does_not_converge_a_factorisation_does():
     values, vectors = smallest_eigenpairs(ring(2000), 2)
     np.testing.assert_allclose(values, 1 - np.cos(2 * np.pi / 2000), rtol=1e-4)
     np.testing.assert_allclose(np.square(vectors).sum(axis=1), 2 / 2000, rtol=1e-4)  # a circle

@@ -1,7 +1,6 @@
 """`SimilarityGraph`: what it accepts, what it answers, and the ways out of it."""
 
 import re
-import sys
 
 import networkx as nx
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys import SimilarityGraph
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 
 fast = settings(max_examples=30)
 TRIANGLE = [[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
@@ -228,18 +227,3 @@ def test_graphml_round_trip(tmp_path, as_text):
 def test_graphml_needs_an_existing_folder(tmp_path):
     with fails("expected an existing folder for graph.graphml", ParameterError):
         two_cliques().to_graphml(tmp_path / "nowhere" / "graph.graphml")
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda graph, path: graph.communities(),
-        lambda graph, path: graph.to_networkx(),
-        lambda graph, path: graph.to_graphml(path),
-    ],
-)
-def test_a_missing_networkx_is_named_with_its_extra(monkeypatch, tmp_path, use):
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with fails("this needs networkx, which is not installed: pip install 'air-recsys[viz]'", MissingExtraError):
-        use(two_cliques(), tmp_path / "graph.graphml")
-    assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,6 @@
 """PSNR and SSIM: their definitions computed once more, and laws."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import convolve2d
 
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import psnr, rmse, ssim
 
 
@@ -119,10 +118,3 @@ def test_bad_hidden_pixels(hidden, message):
 def test_an_image_smaller_than_the_window():
     with pytest.raises(DataError, match=r"at least 11 x 11 pixels, found \(10, 17\)"):
         ssim(X[:10], Y[:10])
-
-
-@pytest.mark.parametrize("metric", [psnr, ssim])
-def test_a_missing_extra_is_named(metric, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skimage.metrics", None)
-    with pytest.raises(MissingExtraError, match=r"this needs skimage, .* pip install 'air-recsys\[images\]'"):
-        metric(X, Y)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import covering
 from model_cases import (
     ITEMS,
     MODELS,
@@ -117,20 +118,17 @@ def test_a_fit_that_fails_on_the_way_leaves_the_model_as_it_was(make):
 
 
 @every_model
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda model: model.predict(1, 1),
-        lambda model: model.recommend(1),
-        lambda model: model.similar_users(1),
-        lambda model: model.similar_items(1),
-        lambda model: model.save("model.air"),
-    ],
-)
-def test_nothing_is_answered_before_fit(make, ask):
+def test_nothing_is_answered_before_fit(make):
     model = make()
-    with fails(NotFittedError, f"this {type(model).__name__} is not fitted yet: call fit first"):
-        ask(model)
+    for ask in (
+        lambda: model.predict(1, 1),
+        lambda: model.recommend(1),
+        lambda: model.similar_users(1),
+        lambda: model.similar_items(1),
+        lambda: model.save("model.air"),
+    ):
+        with fails(NotFittedError, f"this {type(model).__name__} is not fitted yet: call fit first"):
+            ask()
 
 
 # -------------------------------------------------------------------- predicting
@@ -278,13 +276,12 @@ def test_users_and_items_without_ratings_are_kept(make):
     assert model.interactions_.n_users == N_USERS
 
 
-@every_model
-@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
-def test_small_data(make, shape):
+@pytest.mark.parametrize(("name", "shape"), covering(MODELS, [(1, 6), (6, 1), (1, 6), (2, 2), (6, 1)]))
+def test_small_data(name, shape):
     array = np.random.default_rng(0).integers(1, 6, shape).astype(float)
     array[0, 0] = 1
     array[-1, -1] = 5
-    model = make().fit(array)
+    model = MODELS[name]().fit(array)
     assert np.isfinite(scores_of_all(model, range(shape[0]), range(shape[1]))).all()
     for found, size in zip((model.similar_users(0), model.similar_items(0)), shape, strict=True):
         assert len(found) <= size - 1

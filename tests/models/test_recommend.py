@@ -11,7 +11,6 @@ from model_cases import ITEMS, MODELS, N_ITEMS, N_USERS, USERS, dense, every_mod
 from air_recsys import GlobalMean
 from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
-from air_recsys.models.ranking import lists
 
 
 def fails(error, message):
@@ -95,14 +94,13 @@ def test_call_forms_of_recommend_agree(make):
 
 @pytest.mark.order
 @every_model
-def test_blocks_of_users_change_nothing(make, monkeypatch):
+def test_blocks_of_users_change_nothing(make, blocks_of):
     model = fitted(make)
     asked = [*USERS, "nobody", *USERS[::-1]]
     expected = model.recommend(asked, 4)
-    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 3 * N_ITEMS)
+    blocks_of(3 * N_ITEMS)
     found = model.recommend(asked, 4)
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
-    # Lists of likes are scored in single precision.
     np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)
 
 

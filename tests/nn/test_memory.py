@@ -179,9 +179,8 @@ def test_smaller_settings_end_at_the_smallest():
     assert names[-1] == "n_batches=32, graph_neighbors=10, n_factors=10"
 
 
-@pytest.mark.parametrize("width", [None, 30, 200])
-@pytest.mark.parametrize("n_neighbors", [None, 15, 300])
 @pytest.mark.parametrize("sizes", [Sizes(1000, 800, 5000), Sizes(40, 700, 5000)], ids=["wide", "narrow"])
+@pytest.mark.parametrize(("width", "n_neighbors"), [(None, None), (30, 15), (200, 300), (None, 15)])
 def test_smaller_settings_are_nowhere_larger(sizes, n_neighbors, width):
     settings, least = Settings(width=width, n_neighbors=n_neighbors, n_batches=2), min(sizes[:2])
     for name, changed in smaller(settings, sizes):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
 
-from air_recsys.nn import softmax as module
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnGraph, ColumnSample, softmax
 
@@ -37,13 +38,14 @@ def loss_by_hand(each: ColumnFactors, temperature: float, power: float) -> Tenso
     return total / 6
 
 
-@pytest.mark.parametrize(("temperature", "power"), [(0.11, 1.1), (1.0, 1.0), (0.5, 2.0)])
-@pytest.mark.parametrize("held", [1, 10, 1000])
-@pytest.mark.parametrize("graph", [None, GRAPH])
+@pytest.mark.parametrize(
+    ("temperature", "power", "held", "graph"),
+    [(0.11, 1.1, 1, None), (0.11, 1.1, 1000, GRAPH), (1.0, 1.0, 10, GRAPH), (0.5, 2.0, 1000, None)],
+)
 def test_value_and_gradients_are_those_of_the_formula(
-    monkeypatch: pytest.MonkeyPatch, temperature: float, power: float, held: int, graph: ColumnGraph | None
+    blocks_of: Callable[[int], None], temperature: float, power: float, held: int, graph: ColumnGraph | None
 ) -> None:
-    monkeypatch.setattr(module, "_CHUNK_ENTRIES", held)
+    blocks_of(held)
     found, each = softmax(factors(graph=graph), ROWS, temperature, power), factors(graph=graph)
     by_hand = loss_by_hand(
         each._replace(sources=each.sources.requires_grad_(), targets=each.targets.requires_grad_()), temperature, power

@@ -92,7 +92,7 @@ def test_the_installed_package_works_outside_its_repository(installed):
 
 def test_the_installed_command_lists_its_commands(installed):
     shown = command([installed.folder / "bin" / "air-recsys", "--help"], installed.folder)
-    assert {"demo", "train", "recommend", "bench"} <= set(shown.split())
+    assert {"demo", "train", "recommend", "compare"} <= set(shown.split())
 
 
 def test_every_extra_of_the_library_has_a_promise_that_is_checked():

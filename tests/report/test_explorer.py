@@ -371,7 +371,7 @@ def test_edges_of_who_rated_what_are_the_strongest_of_that_graph(tmp_path, monke
     np.testing.assert_allclose(expected.to_scipy()[found["sources"], found["targets"]], found["weights"], rtol=1e-3)
     pattern = np.isfinite(ratings.to_dense()).astype(int)
     assert found["shared"] == (pattern.T @ pattern)[found["sources"], found["targets"]].tolist()
-    monkeypatch.setattr("air_recsys.report.summary._MAX_PATTERN_EDGES", 40)
+    monkeypatch.setattr("air_recsys.report.content._MAX_PATTERN_EDGES", 40)
     fewer = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
     assert fewer["n_edges"] == found["n_edges"]
     assert len(fewer["weights"]) < len(found["weights"])

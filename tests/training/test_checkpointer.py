@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from covering import covering
 from power_cuts import PowerCut, cut_at
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
@@ -29,9 +30,7 @@ def adjacencies(result):
     return {epoch: [graph.toarray().tolist() for graph in graphs] for epoch, graphs in result.snapshots.items()}
 
 
-@pytest.mark.parametrize("options", MORE_FORMS)
-@pytest.mark.parametrize("course", COURSES)
-@pytest.mark.parametrize("every", [4, 13])
+@pytest.mark.parametrize(("options", "course", "every"), covering(MORE_FORMS, COURSES, [4, 13, 4]))
 def test_a_training_goes_on_as_if_it_had_never_stopped(options, course, every, tmp_path: Path):
     whole, cut, resumed = build(**options), build(**options), build(**options)
     expected = train(whole, plan(**course), validation=passed_on_the_way())

@@ -14,20 +14,7 @@ from air_recsys.exceptions import DataError, DataWarning, quoted
 
 
 class Encoding(NamedTuple):
-    """Columns of a table as features.
-
-    Examples
-    --------
-    >>> films = pd.DataFrame({"genres": ["Drama|War", "Drama", "War", None], "year": [1990, 2000, None, 2010]})
-    >>> encoding = Encoding.of(films, "item")
-    >>> encoding.names
-    ['genres=Drama', 'genres=War', 'year']
-    >>> encoding.encode(films, "item").round(2)
-    array([[ 0.33,  0.33, -1.22],
-           [ 0.33, -0.67,  0.  ],
-           [-0.67,  0.33,  0.  ],
-           [ 0.  ,  0.  ,  1.22]], dtype=float32)
-    """
+    """Columns of a table as features."""
 
     columns: tuple[Column, ...]
 
@@ -41,11 +28,6 @@ class Encoding(NamedTuple):
         """Return how the columns of a table become features.
 
         Columns that tell no rows apart, and repetitions of an earlier one, are left out with a warning.
-
-        Raises
-        ------
-        DataError
-            For a column of other values than numbers, text and lists of text; for more than 1,000 features, or none.
         """
         found = {str(name): Column.of(str(name), column) for name, column in table.items()}
         _check_number([column for column in found.values() if column is not None], kind)
@@ -66,13 +48,7 @@ class Encoding(NamedTuple):
         return encoding
 
     def encode(self, table: pd.DataFrame, kind: str) -> np.ndarray:
-        """Return the features of a table, shape (n, number of features), float32; other columns are not read.
-
-        Raises
-        ------
-        DataError
-            If a column is absent, or holds text in place of numbers or the reverse.
-        """
+        """Return the features of a table, shape (n, number of features), float32; other columns are not read."""
         absent = [column.name for column in self.columns if column.name not in table.columns]
         if absent:
             raise DataError(f"expected the {kind} features {absent}, found {quoted(list(table.columns))}")
@@ -157,13 +133,7 @@ class Column(NamedTuple):
         return cls(name, "number", (float(numbers.mean()),), deviation) if deviation > 0 else None
 
     def encode(self, cells: pd.Series) -> np.ndarray:
-        """Return the features of cells, shape (n, number of features), float32.
-
-        Raises
-        ------
-        DataError
-            For text where numbers were, and the reverse; for numbers that are not finite.
-        """
+        """Return the features of cells, shape (n, number of features), float32."""
         encoded = np.zeros((len(cells), len(self.features)), np.float32)
         present = np.flatnonzero(cells.notna())
         values = cells.iloc[present]

@@ -20,27 +20,11 @@ class Features:
     """Features of all users, or of all items, in the order of their ids.
 
     A row of zeros is one of which nothing is known: each feature is then at its average.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        How a table becomes these numbers.
-    values : ndarray of float32, shape (n, number of features)
-    places : ndarray of float32, shape (n, d)
-        Places in a given graph of similarities, see `air_recsys.graphs.embedding`; by default d is 0, no graph.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"age": [30, 40]}, index=["ann", "bob"])
-    >>> features = Features.of(table, Encoding.of(table, "user"), IdIndex(["bob", "eve", "ann"], "user"))
-    >>> features.values
-    array([[ 1.],
-           [ 0.],
-           [-1.]], dtype=float32)
     """
 
-    encoding: Encoding
-    values: np.ndarray
+    encoding: Encoding  # how a table becomes these numbers
+    values: np.ndarray  # (n, number of features), float32
+    # Places in a given graph of similarities, (n, d), float32, see `air_recsys.graphs.embedding`; d is 0 without one.
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __post_init__(self) -> None:
@@ -93,13 +77,6 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     DataError
         For a repeated or missing id, two columns of one name, a matrix without one row per id, a table with none of
         `ids`, or no columns.
-
-    Examples
-    --------
-    >>> as_table(pd.DataFrame({"item": ["x", "y"], "year": [1999, 2003]}), "item", np.array(["y", "x"], object))
-       year
-    x  1999
-    y  2003
     """
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
     if kind in table.columns:

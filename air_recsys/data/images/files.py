@@ -12,7 +12,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.storage.validation import check_choice, check_integer, import_extra
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _TEST_IMAGES = {"barbara": "Barbara.jpg", "baboon": "baboon.bmp", "cameraman": "Cameraman.jpg"}
@@ -153,9 +153,7 @@ def check_image_path(path: str | os.PathLike[str]) -> Path:
         raise ParameterError(f"expected a name that ends in one of {', '.join(_FORMATS)}, found {target.name!r}")
     if target.is_dir():
         raise ParameterError(f"expected a file to write to, found the folder {target}")
-    if not target.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
-    return target
+    return check_folder(target)
 
 
 # Formats of pixels only: for others, such as EPS, Pillow starts another program.

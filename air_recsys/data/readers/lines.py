@@ -27,11 +27,6 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     """Read a text file, gzipped if its name ends in ``.gz``, into lines without their ends.
 
     Empty lines at the end are dropped.
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be read, is not text in `encoding`, unpacks to too much, or is empty.
     """
     try:
         with open_unpacked(path) as file:
@@ -55,29 +50,7 @@ def read_records(
     optional: str | None = None,
     encoding: str = "utf-8",
 ) -> pd.DataFrame:
-    """Read a file with the same fields on every line, none of them quoted.
-
-    Parameters
-    ----------
-    path : Path
-    separator : str
-        What stands between two fields.
-    fields : mapping of str to type
-        Names and types (int, float or str) in the order of the file.
-    optional : str, optional
-        Name of a last field that a file may lack on every line.
-    encoding : str
-
-    Returns
-    -------
-    DataFrame
-        Row k is line k + 1.
-
-    Raises
-    ------
-    DataFileError
-        At the first line with another number of fields or a field that is not of its type.
-    """
+    """Read a file with the same fields on every line, none of them quoted."""
     rows = [line.split(separator) for line in read_lines(path, encoding)]
     if optional is not None and len(rows[0]) == len(fields) - 1:
         fields = {name: kind for name, kind in fields.items() if name != optional}
@@ -114,17 +87,7 @@ def _is_kind(field: str, kind: type) -> bool:
 
 
 def require(path: Path, holds: Any, expected: str, values: Sequence[Any] | np.ndarray) -> None:
-    """Raise for the first line where a condition does not hold.
-
-    Parameters
-    ----------
-    path : Path
-    holds : array_like of bool, shape (n_lines,)
-    expected : str
-        What each line should hold.
-    values : sequence or ndarray, shape (n_lines, ...)
-        What each line holds.
-    """
+    """Raise for the first line where a condition does not hold."""
     broken = np.flatnonzero(~np.asarray(holds))
     if broken.size:
         value = values[broken[0]]

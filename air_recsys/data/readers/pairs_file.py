@@ -215,11 +215,6 @@ def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
     """Read a CSV with ids and attributes of the items, indexed by the model's item ids.
 
     The column of ids is called "id", or has a usual name of a column of items, such as "item", "movieId" or "isbn".
-
-    Raises
-    ------
-    DataFileError
-        If the file is missing, no table, lacks a column, or has none of the items.
     """
     try:
         check_width(file, ",")

@@ -73,15 +73,7 @@ class Table(NamedTuple):
 class RatingColumns:
     """Ids, ratings and timestamps of a table, of which only one part need be there as it was read.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : ColumnNames
-    n_rows : int
-        How many rows will come, where that is known.
-    convert : callable
-        Makes ids of the list of distinct ones.
+    `convert` makes ids of the list of distinct ones; `n_rows` is how many rows will come, where that is known.
     """
 
     def __init__(
@@ -159,22 +151,9 @@ _AT_ONCE = 1 << 20  # values that are changed together
 
 
 class GrowingColumn:
-    """Numbers that take parts at their end, in a type that holds all of them.
+    """Numbers that take parts at their end, in a type that holds all of them, and is `kind` at least.
 
-    Parameters
-    ----------
-    kind : type
-        The least type of the numbers.
-    n_rows : int
-        How many will come, where that is known: then nothing is copied.
-
-    Examples
-    --------
-    >>> column = GrowingColumn(np.float32)
-    >>> for part in (np.array([1.5], np.float32), np.array([0.1, 0.2])):
-    ...     column.append(part)
-    >>> column.whole()
-    array([1.5, 0.1, 0.2])
+    Where it is known that `n_rows` will come, nothing is copied.
     """
 
     def __init__(self, kind: type[np.generic], n_rows: int = 0) -> None:
@@ -201,23 +180,7 @@ class GrowingColumn:
 
 
 class CodedIds:
-    """A column of ids as the index of each among the distinct ones, coded part by part.
-
-    Parameters
-    ----------
-    kind : str
-        "user" or "item", for messages.
-    n_rows : int
-        See `GrowingColumn`.
-
-    Examples
-    --------
-    >>> column = CodedIds("user")
-    >>> for part in (["b", "a"], ["c", "b"]):
-    ...     column.append(*pd.factorize(np.array(part, dtype=object)))
-    >>> column.finish()
-    (array([1, 0, 2, 1], dtype=int32), array(['a', 'b', 'c'], dtype=object))
-    """
+    """A column of ids as the index of each among the distinct ones, coded part by part."""
 
     def __init__(self, kind: str, n_rows: int = 0) -> None:
         self._kind, self._codes = kind, GrowingColumn(np.int32, n_rows)
@@ -255,13 +218,7 @@ class CodedIds:
 
 
 def code(values: Any) -> tuple[np.ndarray, Any]:
-    """Return a part of a column for `CodedIds.append`.
-
-    Examples
-    --------
-    >>> code(pd.Series([7, 5, 7]))
-    (array([0, 1, 0]), array([7, 5]))
-    """
+    """Return a part of a column for `CodedIds.append`."""
     array = np.asarray(values)
     codes, distinct = pd.factorize(array if array.dtype.kind == "f" else as_id_array(values))
     return codes, distinct

@@ -127,13 +127,7 @@ def read_ratings(
 def read_pair_ids(
     path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
 ) -> tuple[list[Any], list[Any]]:
-    """Return users and items of a table with one pair per row, in its order; repeated pairs stay.
-
-    Raises
-    ------
-    DataFileError
-        As `read_ratings` does.
-    """
+    """Return users and items of a table with one pair per row, in its order; repeated pairs stay."""
     file = Path(path).expanduser()
     source = _source(file, ColumnNames(user, item, None, None), sep, columns)
     if isinstance(source, Wide):
@@ -192,18 +186,10 @@ _MOST_COLUMNS = 100_000
 
 
 class Wide(NamedTuple):
-    """A file that is no table with one rating per row, and may be one with one user per row.
+    """A file that is no table with one rating per row, and may be one with one user per row."""
 
-    Parameters
-    ----------
-    separator : str or None
-        Of a file of text.
-    lacking : str
-        What it lacks for a table with one rating per row.
-    """
-
-    separator: str | None
-    lacking: str
+    separator: str | None  # of a file of text
+    lacking: str  # for a table with one rating per row
 
 
 def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wide | None:
@@ -224,13 +210,7 @@ def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:
 
 
 def read_wide(path: Path, wide: Wide, kind: str) -> pd.DataFrame:
-    """Return a wide table with users as its index and items as its columns.
-
-    Raises
-    ------
-    DataFileError
-        If an item or a user is there twice, a user lacks its id, or a value is no number.
-    """
+    """Return a wide table with users as its index and items as its columns."""
     if wide.separator is not None:
         check_width(path, wide.separator, _MOST_COLUMNS)
         _check_distinct(path, wide, "item", pd.Index(split_line(first_line(path), wide.separator)[1:]))

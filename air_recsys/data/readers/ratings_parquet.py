@@ -34,19 +34,7 @@ class Part(NamedTuple):
 
 
 def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumns:
-    """Read a file or a folder of parts, all of whose headers are looked at before any row.
-
-    Parameters
-    ----------
-    path : Path
-    names : ColumnNames
-    passed : callable
-
-    Raises
-    ------
-    DataFileError
-        If a part is not Parquet, has other columns than the first, or declares more than its size allows.
-    """
+    """Read a file or a folder of parts, all of whose headers are looked at before any row."""
     parts = read_headers(path, names)
     columns, n_bytes = RatingColumns(path, names, sum(part.n_rows for part in parts)), 0
     for part in parts:
@@ -61,7 +49,7 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
 def find_columns(path: Path, names: ColumnNames) -> ColumnNames | None:
     """Return the names as the first part writes them, in whatever case; None where it lacks one or has it twice."""
     first = find_parts(path)[0]
-    with _parquet_errors(first):
+    with parquet_errors(first):
         return names.among(import_extra("pyarrow.parquet", "data").read_schema(first).names)
 
 
@@ -97,7 +85,7 @@ def _append(columns: RatingColumns, part: Part, groups: range, names: ColumnName
 
 
 def _read_header(path: Path, names: ColumnNames) -> Part:
-    with _parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
+    with parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     for n_rows in (min(rows, default=0), sum(rows)):
@@ -134,7 +122,7 @@ def _tables(part: Part, groups: range) -> Iterator[Any]:
     pyarrow, parquet = import_extra("pyarrow", "data"), import_extra("pyarrow.parquet", "data")
     texts, count = [name for name, kind in part.types.items() if is_text(kind)], TextCount(part.path)
     with (
-        _parquet_errors(part.path),
+        parquet_errors(part.path),
         parquet.ParquetFile(part.path, read_dictionary=texts, buffer_size=_BUFFER) as file,
     ):
         for together in _together(part, groups):
@@ -181,7 +169,8 @@ def _numbers(table: Any, names: ColumnNames) -> Any:
 
 
 @contextmanager
-def _parquet_errors(path: Path) -> Iterator[None]:
+def parquet_errors(path: str | Path) -> Iterator[None]:
+    """Turn the errors of reading a file into a `DataFileError`."""
     pyarrow = import_extra("pyarrow", "data")
     try:
         yield
@@ -200,11 +189,6 @@ def find_parts(path: Path) -> list[Path]:
     """Return a file, or all ``.parquet`` files of a folder in their order.
 
     Files and folders whose names begin with a dot or an underscore are left out, as by other tools.
-
-    Raises
-    ------
-    DataFileError
-        If there is none.
     """
     if path.is_file():
         return [path]
@@ -245,13 +229,7 @@ def plain_type(kind: Any) -> Any:
 
 
 class TextCount:
-    """How much text of each column of a file has been seen, in dictionaries.
-
-    Parameters
-    ----------
-    path : Path
-        The file, whose size allows for so much, see `unpacked_limit`.
-    """
+    """How much text of each column of a file has been seen, in dictionaries; its size has an `unpacked_limit`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._limit = path, unpacked_limit(path.stat().st_size)

@@ -38,20 +38,11 @@ def unknown_kind(file: Path) -> DataFileError:
 
 
 class TextForm(NamedTuple):
-    """How a file of text holds ratings.
-
-    Parameters
-    ----------
-    separator : str
-    names : ColumnNames
-        As the header writes them.
-    header : list of str or None
-        Names of all fields, of a file without a header line.
-    """
+    """How a file of text holds ratings."""
 
     separator: str
-    names: ColumnNames
-    header: list[str] | None = None
+    names: ColumnNames  # as the header writes them
+    header: list[str] | None = None  # names of all fields, of a file without a header line
 
     def check_fields(self, path: Path) -> None:
         """Raise for the first line that does not keep to the form."""
@@ -61,18 +52,7 @@ class TextForm(NamedTuple):
 def choose_form(
     path: Path, names: ColumnNames, columns: Sequence[str] | None = None, sep: str | None = None, kind: str = ".csv"
 ) -> TextForm:
-    """Return how a file holds the named columns, after a check that each is there once.
-
-    Parameters
-    ----------
-    path : Path
-    names : ColumnNames
-    columns : sequence of str, optional
-        Names of the first fields of each line, where the file has no header line.
-    sep : str, optional
-    kind : str
-        The ending, which tells the separator where no other fits.
-    """
+    """Return how a file holds the named columns, after a check that each is there once."""
     separators, first = separators_of(sep, kind), first_line(path)
     if columns is not None:
         return _named_form(path, names, list(columns), separators, first)
@@ -113,19 +93,7 @@ def separators_of(sep: str | None, kind: str) -> tuple[str, ...]:
 
 
 def read_text(path: Path, form: TextForm, passed: Passed) -> RatingColumns:
-    """Read a table, gzipped if its name ends in ``.gz``.
-
-    Parameters
-    ----------
-    path : Path
-    form : TextForm
-    passed : callable
-
-    Raises
-    ------
-    DataFileError
-        At the first line that is broken, lacks a value, or has a rating that is no number.
-    """
+    """Read a table, gzipped if its name ends in ``.gz``."""
     check_width(path, form.separator)
     try:
         columns, is_broken = _read_parts(path, form, passed)
@@ -143,13 +111,7 @@ def read_text(path: Path, form: TextForm, passed: Passed) -> RatingColumns:
 
 
 def as_integers(names: list[str]) -> np.ndarray:
-    """Return texts as integers where all are such as integers are written.
-
-    Examples
-    --------
-    >>> as_integers(["7", "8"]), as_integers(["07", "8"])
-    (array([7, 8]), array(['07', '8'], dtype=object))
-    """
+    """Return texts as integers where all are such as integers are written."""
     texts = np.array(names, dtype=object)
     try:
         integers = texts.astype(np.int64)
@@ -257,19 +219,7 @@ def check_width(path: Path, separator: str, most: int = MOST_COLUMNS) -> None:
 def check_fields(
     path: Path, separator: str, columns: Sequence[str], rating: str | None, header: Sequence[str] | None = None
 ) -> None:
-    """Raise for the first line with a wrong number of fields, an empty field or a rating that is no number.
-
-    Parameters
-    ----------
-    path : Path
-    separator : str
-    columns : sequence of str
-        Names of the columns that must not be empty.
-    rating : str or None
-        Name of the column with numbers.
-    header : sequence of str, optional
-        Names of all columns, where the file has no header line.
-    """
+    """Raise for the first line with a wrong number of fields, an empty field or a rating that is no number."""
     origin = "in the first line" if header is not None else "in the header"
     with open_text(path) as lines:
         records = _numbered_records(path, csv.reader(lines, delimiter=separator, strict=True))

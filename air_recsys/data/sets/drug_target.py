@@ -64,13 +64,7 @@ class DrugTargetData:
 
 
 def symmetrised(path: Path, matrix: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
-    """Return (S + S^T) / 2 with rows and columns in the order of `ids`.
-
-    Raises
-    ------
-    DataFileError
-        If the names of rows or columns are not exactly the ids.
-    """
+    """Return (S + S^T) / 2 with rows and columns in the order of `ids`."""
     for axis, names in (("row", matrix.index), ("column", matrix.columns)):
         if set(names) != set(ids) or len(names) != len(ids):
             raise DataFileError(f"{path}: expected the {len(ids)} ids as {axis} names, found {len(names)} others")

@@ -99,8 +99,8 @@ def _stage(file: RemoteFile, folder: Path, staging: Path, base_url: str | None, 
 
 
 def _download(url: str, target: Path, progress: bool) -> None:
-    with warnings.catch_warnings():  # about its progress bars in notebooks without widgets
-        warnings.simplefilter("ignore")
+    """Download a file; `pooch.retrieve` would log, and name neither the address nor the reason of a failure."""
+    with warnings.catch_warnings(action="ignore"):  # about its progress bars in notebooks without widgets
         import pooch
     bar: Any = tqdm(desc=target.name, unit="B", unit_scale=True, total=0) if progress else False
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK, timeout=_TIMEOUT)

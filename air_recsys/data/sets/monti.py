@@ -134,18 +134,7 @@ _MOST_ENTRIES = 2**25  # the largest published matrices have 9 million
 
 
 def read_matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read matrices of a MATLAB 7.3 file (needs the extra ``data``).
-
-    Parameters
-    ----------
-    path : Path
-    names : sequence of str
-        Names of the variables.
-
-    Returns
-    -------
-    dict of str to ndarray or csr_array
-        In MATLAB's orientation; HDF5 shows dense matrices transposed.
+    """Read matrices of a MATLAB 7.3 file (needs the extra ``data``), in MATLAB's orientation: HDF5 turns dense ones.
 
     Raises
     ------
@@ -201,21 +190,7 @@ def _values(dataset: Any, h5py: Any) -> np.ndarray:
 
 
 def check_split(path: Path, variables: dict[str, Any]) -> list[np.ndarray]:
-    """Return the matrix M and its masks Otraining and Otest, as booleans, each of shape (n_users, n_items).
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    variables : dict of str to ndarray or csr_array
-        As from `read_matlab`.
-
-    Raises
-    ------
-    DataFileError
-        If a variable is sparse, a mask has another shape or other values, the masks overlap, or a masked value is
-        not finite.
-    """
+    """Return the matrix M and its masks Otraining and Otest, as booleans, each of shape (n_users, n_items)."""
     values, *masks = (variables[name] for name in SPLIT)
     if any(map(sp.issparse, (values, *masks))):
         raise DataFileError(f"{path}: expected dense matrices {', '.join(SPLIT)}, found a sparse one")

@@ -19,56 +19,28 @@ REGISTRY_FILE = Path(__file__).with_name("registry.toml")
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a publisher: its address, checksum, and place in the folder of the data set.
+    """A file of a publisher: its address, checksum, and place in the folder of the data set."""
 
-    Parameters
-    ----------
-    path : str
-        Path under the folder of the data set; for an archive, the name of the archive.
-    url : str
-        Address at the publisher's.
-    sha256 : str
-        Checksum in hexadecimal digits.
-    unpack : str, optional
-        For a zip archive, the folder inside of it whose files are taken.
-    """
-
-    path: str
+    path: str  # under the folder of the data set; of an archive, its name
     url: str
-    sha256: str
-    unpack: str | None = None
+    sha256: str  # in hexadecimal digits
+    unpack: str | None = None  # of a zip archive, the folder inside of it whose files are taken
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set of the registry.
+    """One data set of the registry."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set for `fetch`.
-    title, terms, source : str
-        A title, the terms of use, and the publisher's page.
-    folder : str
-        Where the files lie under the data root.
-    users, items, ratings : int
-        The published sizes.
-    provides : tuple of str
-        Paths under `folder` that are there once the set is complete.
-    files : tuple of RemoteFile
-        The files to download; empty where the publisher has no address for them.
-    """
-
-    name: str
+    name: str  # for `fetch`
     title: str
-    folder: str
+    folder: str  # under the data root
     users: int
     items: int
     ratings: int
-    terms: str
-    source: str
-    provides: tuple[str, ...] = ()
-    files: tuple[RemoteFile, ...] = ()
+    terms: str  # of use
+    source: str  # the publisher's page
+    provides: tuple[str, ...] = ()  # paths under `folder` that are there once the set is complete
+    files: tuple[RemoteFile, ...] = ()  # to download; none where the publisher has no address for them
 
     @property
     def fetchable(self) -> bool:
@@ -84,18 +56,7 @@ class Dataset:
 
 
 def read_registry(path: Path = REGISTRY_FILE) -> dict[str, Dataset]:
-    """Read a registry file into data sets by name.
-
-    Raises
-    ------
-    DataFileError
-        If the file is no such table, or names a place outside of the data root.
-
-    Examples
-    --------
-    >>> read_registry()["ml-100k"].title
-    'MovieLens 100K'
-    """
+    """Read a registry file into data sets by name."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         return {name: _dataset(name, table) for name, table in tables.items()}
@@ -198,23 +159,7 @@ def _existing(folder: Path, origin: str) -> Path:
 
 
 def find_file(root: str | Path, dataset: str, names: Sequence[str]) -> Path:
-    """Find a file of a data set in its folder or in any folder above.
-
-    Parameters
-    ----------
-    root : str or Path
-        The folder that holds the file, or one above it: for ``dti/davis`` that is ``davis`` or ``dti`` or the
-        data root.
-    dataset : str
-        Name in the registry.
-    names : sequence of str
-        Possible names of the file, best first.
-
-    Raises
-    ------
-    DataFileError
-        With the file expected, the folder looked in and how to get it.
-    """
+    """Find a file of a data set, by the best of its possible names, in its folder or in any folder above."""
     entry = get_dataset(dataset)
     base = Path(root).expanduser()
     folders = PurePosixPath(entry.folder).parts

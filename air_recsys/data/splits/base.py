@@ -50,16 +50,6 @@ def as_random_state(random_state: RandomState) -> np.random.RandomState:
 
     scikit-learn and Surprise shuffle with a RandomState, so an int seed here gives their folds. A Generator shares
     its stream of bits, so a draw from the result advances the Generator.
-
-    Raises
-    ------
-    ParameterError
-        For an int outside 0..2**32 - 1, or anything else.
-
-    Examples
-    --------
-    >>> int(as_random_state(0).randint(100)) == int(np.random.RandomState(0).randint(100))
-    True
     """
     if isinstance(random_state, np.random.RandomState):
         return random_state
@@ -83,27 +73,7 @@ def check_fraction(name: str, value: Any) -> float:
 def numbers_held_out(name: str, size: Any, counts: np.ndarray) -> np.ndarray:
     """Return how many ratings of each user are held out, (n_users,).
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for the error.
-    size : int or float
-        An int is that number, of users with more; a float the share, rounded to the nearest number (halves up), but
-        never all.
-    counts : ndarray of int, shape (n_users,)
-        How many ratings each user has.
-
-    Raises
-    ------
-    ParameterError
-        For an int below 1, a float outside (0, 1), and anything else.
-
-    Examples
-    --------
-    >>> numbers_held_out("n", 2, np.array([0, 1, 2, 5, 10]))
-    array([0, 0, 0, 2, 2])
-    >>> numbers_held_out("n", 0.5, np.array([0, 1, 2, 5, 10]))
-    array([0, 0, 1, 3, 5])
+    An int is that number, of users with more; a float the share, rounded to the nearest number, but never all.
     """
     if isinstance(size, numbers.Integral):
         number = check_integer(name, size, minimum=1)
@@ -113,13 +83,7 @@ def numbers_held_out(name: str, size: Any, counts: np.ndarray) -> np.ndarray:
 
 
 def split_off(test: np.ndarray) -> Split:
-    """Return the split with this test mask and all other ratings for training.
-
-    Raises
-    ------
-    DataError
-        If that leaves no training or no test ratings.
-    """
+    """Return the split with this test mask and all other ratings for training."""
     n_test = np.count_nonzero(test)
     if n_test in (0, test.size):
         raise DataError(
@@ -130,20 +94,7 @@ def split_off(test: np.ndarray) -> Split:
 
 
 def rank_within(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return each rating's place 0, 1, ... among the ratings of its group, taken in `order`.
-
-    Parameters
-    ----------
-    groups : ndarray of int, shape (n_ratings,)
-        The group (mostly the user) of each rating.
-    order : ndarray of int, shape (n_ratings,)
-        A permutation of the ratings.
-
-    Examples
-    --------
-    >>> rank_within(np.array([0, 1, 0, 0]), np.array([3, 2, 1, 0]))
-    array([2, 0, 1, 0])
-    """
+    """Return each rating's place 0, 1, ... among the ratings of its group, taken in `order`."""
     rank = np.empty(order.size, dtype=np.int64)
     rank[order] = pd.Series(order).groupby(groups[order]).cumcount()
     return rank

@@ -30,20 +30,7 @@ class ProcessEndedError(AirRecsysError):
 def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -> Any:
     """Call a function in a new process whose libraries use `threads` threads, and return what it returns.
 
-    Parameters
-    ----------
-    function : callable
-        Found by its module and name, as pickle wants it; so are arguments and result.
-
-    Raises
-    ------
-    ProcessEndedError
-        If the process ends without a result.
-
-    Examples
-    --------
-    >>> run_apart(divmod, 17, 5)
-    (3, 2)
+    The function is found by its module and name, as pickle wants it; so are arguments and result.
     """
     with process_apart(threads) as call:
         return call(function, *arguments)
@@ -51,14 +38,7 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
 
 @contextmanager
 def process_apart(threads: int = 1) -> Iterator[Callable[..., Any]]:
-    """Start a new process for several calls, and yield a function that calls another one there, see `run_apart`.
-
-    Examples
-    --------
-    >>> with process_apart() as call:
-    ...     call(os.getpid) == call(os.getpid) != os.getpid()
-    True
-    """
+    """Start a new process for several calls, and yield a function that calls another one there, see `run_apart`."""
     check_integer("threads", threads, minimum=1)
     context = get_context("spawn")
     with thread_variables(threads), ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
@@ -95,12 +75,6 @@ class MemoryWatch:
 
     Where the system cannot forget the peak of before (Linux can), it is the peak since the start of the process, see
     `air_recsys.evaluation.results.peak_memory`.
-
-    Examples
-    --------
-    >>> watch = MemoryWatch()
-    >>> watch.peak_gib() >= watch.before_gib > 0
-    True
     """
 
     def __init__(self) -> None:

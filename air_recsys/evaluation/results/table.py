@@ -27,26 +27,13 @@ _PACKAGES = (
 
 @dataclass
 class ResultTable:
-    """A table of results and all that is needed to measure it again.
-
-    Parameters
-    ----------
-    title : str
-    protocol : str
-        How the figures were obtained: data, split, seeds, selection.
-    rows : list of dict
-        One result each; floats keep full precision in JSON.
-    notes : list of str
-        Notes on the figures.
-    aside : list of str
-        Columns that stand in the rows and in JSON, and not in the text.
-    """
+    """A table of results and all that is needed to measure it again."""
 
     title: str
-    protocol: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    aside: list[str] = field(default_factory=list)
+    protocol: str  # how the figures were obtained: data, split, seeds, selection
+    rows: list[dict[str, Any]] = field(default_factory=list)  # one result each; floats keep full precision in JSON
+    notes: list[str] = field(default_factory=list)  # notes on the figures
+    aside: list[str] = field(default_factory=list)  # columns that stand in the rows and in JSON, and not in the text
 
     def table(self) -> str:
         """The rows as text, with three significant digits and more where they matter."""
@@ -73,13 +60,7 @@ class ResultTable:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it.
-
-    Raises
-    ------
-    ParameterError
-        If the folder does not exist.
-    """
+    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it."""
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -98,13 +79,7 @@ def _write_device(target: Path, text: str) -> None:
 
 
 def format_number(value: Any) -> str:
-    """A number with four decimals, or three significant digits where it is smaller.
-
-    Examples
-    --------
-    >>> format_number(0.91234), format_number(0.0001234), format_number(12.345), format_number(float("nan"))
-    ('0.9123', '0.000123', '12.3', '-')
-    """
+    """A number with four decimals, or three significant digits where it is smaller."""
     if value is None or math.isnan(value):
         return "-"
     if abs(value) >= 10:

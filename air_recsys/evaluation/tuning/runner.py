@@ -132,26 +132,10 @@ METRICS: dict[str, Metric] = {
 class Holdout:
     """A fixed random part of the training data, and the score of factors on it.
 
-    Parameters
-    ----------
-    data : Interactions
-    fraction : float
-        Share of the ratings to hold out, in (0, 1).
-    metric : str
-        A key of `METRICS`.
-    random_state : int
-
     Attributes
     ----------
     training, validation : Interactions
         Two disjoint parts of `data` over the same users and items.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown metric or a fraction out of its range.
-    DataError
-        If the data do not suit the metric.
     """
 
     def __init__(self, data: Interactions, fraction: float, metric: str, random_state: int) -> None:

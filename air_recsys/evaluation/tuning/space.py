@@ -81,13 +81,7 @@ def default_space(
 
 
 def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
-    """`space`; raises `ParameterError` unless it is ranges and choices of parameters of AIR.
-
-    Examples
-    --------
-    >>> check_space({"n_factors": (5, 50, "log"), "schedule": ["cosine", "linear"]})
-    {'n_factors': (5, 50, 'log'), 'schedule': ['cosine', 'linear']}
-    """
+    """`space`; raises `ParameterError` unless it is ranges and choices of parameters of AIR."""
     every = [name for owner in (AIR, *SOLVERS.values()) for name in parameter_names(owner)]
     names = list(dict.fromkeys(name for name in every if name not in _COMMON))
     for name, domain in space.items():

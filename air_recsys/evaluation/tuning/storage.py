@@ -17,15 +17,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def storage_url(storage: str | os.PathLike[str]) -> str:
-    """Optuna's address of a storage: anything with ``://`` is one, all else is the path of a SQLite file.
-
-    Raises
-    ------
-    ParameterError
-        If the folder of the file does not exist, or the path is that of a folder.
-    DataFileError
-        If the file is something else.
-    """
+    """Optuna's address of a storage: anything with ``://`` is one, all else is the path of a SQLite file."""
     text = os.fspath(storage)
     if "://" in text:
         return text
@@ -47,13 +39,6 @@ def open_study(url: str | None, name: str, direction: str, search: dict[str, Any
 
     `url` is Optuna's address, None keeps the study in memory; `search` holds all that a trial's value depends on, as
     JSON can hold it.
-
-    Raises
-    ------
-    ParameterError
-        If the study of that name is another search.
-    DataFileError
-        If the storage is damaged, or cannot be reached.
     """
     import_extra("optuna", "tune")
     try:

@@ -18,8 +18,6 @@ class Answers:
     ----------
     values, weights, scores : ndarray, shape (n_drugs, n_targets)
         What was recorded, how much each record counts, and the scores that follow.
-    similarities : pair of ndarray or None
-    strengths : Strengths
     kept : mapping, optional
         What was computed before: "scores" (open ones), "held_out".
     """
@@ -101,15 +99,7 @@ class HeldOut(NamedTuple):
 
 
 def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
-    """Return scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (m, n)
-        Above 0 where a pair is recorded.
-    completed : callable
-        Takes weights, and returns the scores of all pairs, (m, n).
-    """
+    """Scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data."""
     recorded = np.flatnonzero(weights)
     scores = np.zeros(weights.size)
     numbers, sums, squares = (np.zeros(weights.shape) for _ in range(3))
@@ -133,14 +123,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def of(cls, scores: np.ndarray, interact: np.ndarray) -> Self:
-        """Return the calibration by pairs with these scores, of which some interact.
-
-        Examples
-        --------
-        >>> found = Calibration.of(np.array([0.0, 0.1, 0.2, 0.9]), np.array([0, 0, 0, 1]))
-        >>> found.of_scores(np.array([0.1, 0.9])).round(2).tolist()
-        [0.06, 0.62]
-        """
+        """Return the calibration by pairs with these scores, of which some interact."""
         from sklearn.isotonic import IsotonicRegression
 
         order = np.argsort(scores, kind="stable")

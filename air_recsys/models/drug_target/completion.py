@@ -77,18 +77,8 @@ def complete(
         a, for sides with a similarity.
     noise : float
         sigma > 0.
-    n_rounds : int
     device : str
         Device of the rounds; the result is in the memory of the CPU.
-
-    Examples
-    --------
-    >>> values = np.kron(np.eye(2), np.ones((3, 3)))
-    >>> weights = np.ones_like(values)
-    >>> weights[0, 0] = weights[0, 5] = 0
-    >>> completed = complete(np.where(weights > 0, values, 0), weights)
-    >>> bool(completed.scores[0, 0] > 0.5 > completed.scores[0, 5])
-    True
     """
     shown = torch.from_numpy(weights).to(device)
     recorded = torch.from_numpy(weights * values).to(device)
@@ -137,13 +127,6 @@ def left_out(completed: Completed) -> np.ndarray:
     r"""Return X with each entry predicted from all others, the graphs as they are, (m, n).
 
     It is :math:`(x - h r) / (1 - h)` entry by entry, with h what an entry of R adds to its own of X.
-
-    Examples
-    --------
-    >>> values = np.kron(np.eye(2), np.ones((3, 3)))
-    >>> found = left_out(complete(values, np.ones_like(values)))
-    >>> bool(found[0, 0] > 0.5 > found[0, 5])
-    True
     """
     rows, columns, shares = completed.spectrum
     own = rows.square() @ shares @ columns.square().T
@@ -151,13 +134,7 @@ def left_out(completed: Completed) -> np.ndarray:
 
 
 def affinity(rows: torch.Tensor, similarity: torch.Tensor | None, weight: float) -> torch.Tensor:
-    """Return the graph A over rows (m, n), its diagonal included; shape (m, m).
-
-    Examples
-    --------
-    >>> affinity(torch.eye(2, dtype=torch.float64), None, 0.5).numpy().round(3).tolist()
-    [[1.0, 0.135], [0.135, 1.0]]
-    """
+    """Return the graph A over rows (m, n), its diagonal included; shape (m, m)."""
     norms = rows.square().sum(dim=1)
     learned = (rows @ rows.T).mul_(-2).add_(norms).add_(norms[:, None])  # squared distances, in place: it is large
     learned.clamp_(min=0).fill_diagonal_(0)
@@ -218,11 +195,6 @@ def softmin_neighbors(distances: np.ndarray, effective: float = EFFECTIVE_NEIGHB
     """Return the row softmin, scaled so that every row has that many effective neighbours (or all that there are).
 
     The distances, shape (a, b), are infinite where there is no neighbour.
-
-    Examples
-    --------
-    >>> softmin_neighbors(np.array([[0.1, 0.1, 0.1, 5.0]])).round(2).tolist()
-    [[0.33, 0.33, 0.33, 0.0]]
     """
     shifted = distances - distances.min(axis=1, keepdims=True)
     low, high = np.full(len(distances), 1e-3), np.full(len(distances), 1e4)

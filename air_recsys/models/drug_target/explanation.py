@@ -102,24 +102,9 @@ def explained(
 ) -> PairExplanation:
     """Return the explanation of a pair.
 
-    Parameters
-    ----------
-    pair : tuple of hashable
-        The ids of the drug and of the target.
-    place : tuple of int
-        Their positions.
-    figures : tuple of float
-        Score, probability and deviation.
-    added : ndarray, shape (n_drugs, n_targets)
-        What each pair adds to the score.
-    known : ndarray of bool, shape (n_drugs, n_targets)
-        Where an interaction is known.
-    sides : pair of ndarray
-        All ids of the drugs, and of the targets.
-    near : pair of ndarray, shapes (n_drugs,) and (n_targets,)
-        Edges of the learned graphs to the drug, and to the target.
-    n : int
-        Most rows.
+    `figures` are score, probability and deviation; `added`, (n_drugs, n_targets), is what each pair adds to the score.
+    `sides` are all ids of the drugs and of the targets, and `near` the edges of the learned graphs to the drug and to
+    the target.
     """
     drugs, targets = np.nonzero(known)
     parts = added[drugs, targets]

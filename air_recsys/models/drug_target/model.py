@@ -322,8 +322,6 @@ class DrugTargetAIR(BaseEstimator):
             }
         )
 
-    # ---------------------------------------------------------------- files
-
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file, as `Recommender.save` does, with the names of drugs and targets.
 
@@ -365,8 +363,6 @@ class DrugTargetAIR(BaseEstimator):
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
         return model
-
-    # ---------------------------------------------------------------- stages of fit
 
     def _recorded(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
         """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""

@@ -26,20 +26,6 @@ def as_pairs(given: Any) -> Interactions:
         row, with its value in the column interaction, value, label or rating. Without such a column all of its pairs
         interact. Any other table is wide: one row per drug, named by the index, and one column per target; NaN if
         nothing is recorded. Other containers are read as by `Interactions.from_csr` and `Interactions.from_dense`.
-
-    Raises
-    ------
-    DataError
-        For text among the values, a repeated drug or target, and a long table whose column of values has another name.
-
-    Examples
-    --------
-    >>> wide = pd.DataFrame({"t1": [1, 0], "t2": [0, np.nan]}, index=["aspirin", "ibuprofen"])
-    >>> pairs = as_pairs(wide)
-    >>> pairs.user_ids.tolist(), pairs.item_ids.tolist(), pairs.n_ratings
-    (['aspirin', 'ibuprofen'], ['t1', 't2'], 3)
-    >>> as_pairs(pd.DataFrame({"Drug": ["aspirin"], "Target": ["t1"]})).ratings.tolist()
-    [1.0]
     """
     if not isinstance(given, pd.DataFrame):
         return as_interactions(given)

@@ -33,21 +33,10 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
         taken.
     ids : ndarray, shape (n,)
 
-    Raises
-    ------
-    DataError
-        For ids that it lacks, another shape, values outside [0, 1] or missing, distances, and a matrix that is far
-        from symmetric.
-
     Warns
     -----
     DataWarning
         Of a matrix that is a little off symmetry.
-
-    Examples
-    --------
-    >>> as_similarity("drug_similarity", [[1, 0.25], [0.25, 0.9]], np.array(["a", "b"])).tolist()
-    [[1.0, 0.25], [0.25, 1.0]]
     """
     if given is None:
         return None
@@ -90,13 +79,7 @@ def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
 
 
 def with_nearest(id: Any, labels: Sequence[Any]) -> str:
-    """Return an id as text, with the nearest of some labels if one is near.
-
-    Examples
-    --------
-    >>> with_nearest("asprin", ["aspirin", "ibuprofen"])
-    "'asprin' (the nearest is 'aspirin')"
-    """
+    """Return an id as text, with the nearest of some labels if one is near."""
     names = {str(label).casefold(): label for label in labels}
     close = difflib.get_close_matches(str(id).casefold(), names, n=1)
     return f"{id!r}" + (f" (the nearest is {names[close[0]]!r})" if close else "")

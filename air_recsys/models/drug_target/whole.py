@@ -42,13 +42,7 @@ class Whole(NamedTuple):
 
 
 def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths) -> Whole:
-    """Complete the known block first, add what is similar to it, and mix in the regression.
-
-    Parameters
-    ----------
-    values, weights : ndarray, shape (n_drugs, n_targets)
-        As in `air_recsys.models.drug_target.completion.complete`.
-    """
+    """Complete the known block first, add what is similar to it, and mix in the regression."""
     sides, known = known_sides(values, similarities), values * weights
     inner, shown, given = sides.block(values, weights)
     completed = complete(
@@ -137,17 +131,7 @@ def regress(known: np.ndarray, decay: float = DECAY) -> Regressed:
     :math:`(Z Z^T + c)^{-1} Z`, the inverses that the weights are ratios of are :math:`(1 - Z^T S) / c` and
     :math:`(1 - S Z^T) / c`.
 
-    Parameters
-    ----------
-    known : ndarray, shape (m, n)
-        Z.
-    decay : float
-        c, of both ridge regressions.
-
-    Examples
-    --------
-    >>> regress(np.array([[1.0, 1.0], [1.0, 0.0]]), decay=1.0).scores.round(2).tolist()
-    [[0.5, 0.17], [0.17, 0.33]]
+    Z is `known`, (m, n), and c of both ridge regressions is `decay`.
     """
     solved = _solved(known, decay) if known.shape[0] >= known.shape[1] else _solved(known.T, decay).T
     explained = known * solved
@@ -156,14 +140,7 @@ def regress(known: np.ndarray, decay: float = DECAY) -> Regressed:
 
 
 def chosen_share(left_out: np.ndarray, regressed: np.ndarray, labels: np.ndarray) -> float:
-    """Return g for scores of recorded pairs that lack each of them, shape (n_recorded,) all.
-
-    Examples
-    --------
-    >>> labels = np.array([1, 1, 0, 0])
-    >>> chosen_share(np.array([0.9, 0.8, 0.1, 0.2]), np.array([0.0, 0.0, 0.5, 0.5]), labels)
-    0.1
-    """
+    """Return g for scores of recorded pairs that lack each of them, shape (n_recorded,) all."""
     precisions = [average_precision(labels, (1 - share) * left_out + share * regressed) for share in _SHARES]
     return (_SHARES[int(np.argmax(precisions))] + _PRIOR) / 2
 

@@ -42,18 +42,7 @@ GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array |
 
 @dataclass
 class ObjectiveEngine:
-    """Minimises AIR's objective; `DMF` and its like are this engine with fewer terms.
-
-    Parameters
-    ----------
-    setup : Setup
-    descent : Descent
-        How the factors are trained.
-    terms : Regularization
-        What ties rows and columns together.
-    given : callable, optional
-        Graphs in place of learned ones.
-    """
+    """Minimises AIR's objective; `DMF` and its like are this engine with fewer terms."""
 
     setup: Setup
     descent: Descent
@@ -91,8 +80,6 @@ class ObjectiveEngine:
     def learns_from_constant(self) -> bool:
         """Whether ratings that are all equal teach anything: beside pairs that are drawn to 0."""
         return self.descent.unobserved_weight > 0
-
-    # ---------------------------------------------------------------- before training
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
@@ -213,8 +200,6 @@ class ObjectiveEngine:
         width = self.width(data)
         return width is None or width >= min(data.n_users, data.n_items)
 
-    # ---------------------------------------------------------------- training
-
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> GradientDescent:
@@ -231,8 +216,6 @@ class ObjectiveEngine:
     def factors(self) -> Factors:
         """The factors of the present state, in the unit of the ratings."""
         return factors_of(self._objective, self._scaling)
-
-    # ---------------------------------------------------------------- rows
 
     def equations(self) -> ObjectiveRows:
         """The equations of a row."""

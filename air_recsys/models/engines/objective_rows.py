@@ -43,33 +43,16 @@ _NOISE = 1e-3  # least noise, as a fraction of the mean squared rating; some mod
 
 @dataclass(frozen=True)
 class ObjectiveRows:
-    """The equations of a row, by the parameters that they read.
-
-    Parameters
-    ----------
-    depth : int
-    weight_decay : float
-    bias_decay : float, optional
-        None for a model without biases.
-    unobserved_weight : float
-    unit : float
-        Ratings per value trained on.
-    strengths : tuple of float or "auto"
-        Of the user graph and of the item graph.
-    ties_all : bool
-        Whether a term of the objective ties a row to all others.
-    clips : bool or "binary"
-        How predictions are limited.
-    """
+    """The equations of a row, by the parameters that they read."""
 
     depth: int
     weight_decay: float
-    bias_decay: float | None
+    bias_decay: float | None  # None for a model without biases
     unobserved_weight: float
-    unit: float
-    strengths: tuple[float | str, float | str]
-    ties_all: bool
-    clips: Clip
+    unit: float  # ratings per value trained on
+    strengths: tuple[float | str, float | str]  # of the user graph and of the item graph
+    ties_all: bool  # whether a term of the objective ties a row to all others
+    clips: Clip  # how predictions are limited
 
     sees_pattern = knows_deviations = False
     has_factors, drift = True, None
@@ -205,15 +188,7 @@ class ObjectiveRows:
 
 
 def row_prior(own: np.ndarray, ratings: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows.
-
-    Parameters
-    ----------
-    own : ndarray, shape (m, r)
-        Factors of the trained rows.
-    ratings, predicted : ndarray, shape (n,)
-        The training ratings, and what the model makes of them.
-    """
+    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows."""
     if not own.any():
         return np.eye(own.shape[1])
     noise = max(float(np.mean((ratings - predicted) ** 2)), _NOISE * float(np.mean(ratings**2)))

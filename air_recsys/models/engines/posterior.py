@@ -59,19 +59,11 @@ _STRENGTH = 0.3  # of a given graph, where none is searched
 
 @dataclass
 class PosteriorEngine:
-    """Finds the posterior of factors and biases that sees who rated what.
-
-    Parameters
-    ----------
-    setup : Setup
-    solver : Sweeping
-    sample : bool
-        Draw from the posterior, instead of approximating it.
-    """
+    """Finds the posterior of factors and biases that sees who rated what."""
 
     setup: Setup
     solver: Sweeping
-    sample: bool = False
+    sample: bool = False  # draw from the posterior, instead of approximating it
 
     _known: tuple[Features | None, Features | None] = field(default=(None, None), init=False, repr=False)
 
@@ -107,8 +99,6 @@ class PosteriorEngine:
     def learns_from_constant(self) -> bool:
         """False: there is nothing to learn from."""
         return False
-
-    # ---------------------------------------------------------------- before training
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together."""
@@ -196,8 +186,6 @@ class PosteriorEngine:
             return SUMS
         rest = limit - self._drift_bytes(data)
         return block_within(self._sizes(data), settings, self._number_of_features(data), rest)
-
-    # ---------------------------------------------------------------- training
 
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
@@ -341,8 +329,6 @@ class PosteriorEngine:
         left, right, users, items = (tensor.cpu().numpy() for tensor in self._estimate.scores())
         unit = self._scaling.unit
         return Factors(left * unit, right.copy(), users * unit, items * unit, self._scaling.mean)
-
-    # ---------------------------------------------------------------- rows
 
     def equations(self) -> PosteriorRows:
         """The equations of a row in the present state."""

@@ -131,10 +131,8 @@ class PosteriorSolver:
 
     Parameters
     ----------
-    factors : Factors
     arrays : PosteriorArrays
         Of the same model.
-    side : {"user", "item"}
     device : device
         Where blocks of many rows are solved; few rows are solved on the CPU, which needs no copies.
     known : ndarray, shape (n_rows, g), optional

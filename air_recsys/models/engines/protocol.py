@@ -163,13 +163,7 @@ def naming_what_fits(engine: Engine, data: Interactions) -> Iterator[None]:
 
 
 def parse_size(value: int | str) -> int:
-    """A number of bytes, given as such or as text.
-
-    Examples
-    --------
-    >>> parse_size("8GB"), parse_size("500 MB"), parse_size(1000)
-    (8000000000, 500000000, 1000)
-    """
+    """A number of bytes, given as such or as text."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]B)\s*", value.upper())
         if match:

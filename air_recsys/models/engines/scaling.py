@@ -27,14 +27,7 @@ _AUTO_STRENGTH, _AUTO_STRENGTH_OF_LEVELS = 3.0, 0.5
 
 @dataclass(frozen=True)
 class Scaling:
-    """rating = mean + unit * value.
-
-    Examples
-    --------
-    >>> scaling = Scaling.of(np.array([2.0, 4.0]), center=True, scale=True)
-    >>> scaling.mean, scaling.unit, scaling.forward(np.array([4.0]))
-    (3.0, 4.0, array([0.25]))
-    """
+    """rating = mean + unit * value."""
 
     mean: float
     unit: float
@@ -103,12 +96,6 @@ def width_of(n_factors: int | str | None, data: Extent, *, by_size: bool = False
     "auto" is 20; `by_size`, for a posterior, which leaves factors idle that bring nothing, it is one for every two
     ratings of the average user or item, from 20 to 40, and 0 where ratings are scarce. For `exact` data, which depth
     and graphs alone regularize, it is full width up to 500 users or items, else 64.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense(np.ones((100, 100)))
-    >>> width_of("auto", data, by_size=True), width_of("auto", data, by_size=False), width_of(7, data, by_size=True)
-    (25, 20, 7)
     """
     if n_factors != "auto":
         return None if n_factors is None else int(n_factors)
@@ -125,13 +112,6 @@ def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int 
 
     "auto" is 10 for `exact` data. Else it is 20, and where the number of rows of the larger side is given, which of a
     posterior it is not, all pairs up to 1,000.
-
-    Examples
-    --------
-    >>> edges_per_node("auto"), edges_per_node("auto", exact=True), edges_per_node(7), edges_per_node(None)
-    (20, 10, 7, None)
-    >>> edges_per_node("auto", n_rows=1000), edges_per_node("auto", n_rows=1001)
-    (None, 20)
     """
     if value != "auto":
         return None if value is None else int(value)
@@ -211,12 +191,6 @@ def graph_strength(value: float | str, data: Interactions, *, levels: bool = Fal
 
     It is 3 n_ratings / (n_users n_items)^2, and a sixth of that where factors under a weight decay also carry the
     `levels` of users and items, for want of biases: an energy then draws these to each other as well.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[0, 1], [1, 0]])
-    >>> graph_strength("auto", data), graph_strength("auto", data, levels=True), graph_strength(0.1, data)
-    (0.75, 0.125, 0.1)
     """
     if value == "auto":
         factor = _AUTO_STRENGTH_OF_LEVELS if levels else _AUTO_STRENGTH
@@ -230,17 +204,7 @@ _FEATURES = 100
 
 
 def is_scarce(data: Extent) -> bool:
-    """Whether there are fewer than 2.5 ratings for every user and item that has one, and for a tenth of pairs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from air_recsys import Interactions
-    >>> is_scarce(Interactions.from_dense(np.where(np.eye(100) == 1, 3.0, np.nan)))
-    True
-    >>> is_scarce(Interactions.from_dense(np.ones((5, 5))))
-    False
-    """
+    """Whether there are fewer than 2.5 ratings for every user and item that has one, and for a tenth of pairs."""
     users, items = data.n_rated
     return data.n_ratings < min(_FEW * (users + items), _DENSE * users * items)
 

@@ -27,17 +27,6 @@ def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[Transform
         p rows get the graph.
     shape : tuple of int
         (m, n) of the matrix.
-
-    Raises
-    ------
-    ParameterError
-        If a transform is unknown, too large for the matrix, or does not return a matrix.
-
-    Examples
-    --------
-    >>> (energy,) = parse_transforms([("blocks:2x3/1", 1e-4, 5)], (4, 6))
-    >>> energy.transform(torch.zeros(4, 6)).shape, energy.strength, energy.n_neighbors
-    (torch.Size([12, 6]), 0.0001, 5)
     """
     check_transforms(transforms)
     return tuple(_parse(entry, shape) for entry in transforms)

@@ -35,24 +35,8 @@ class FactorTraining:
     It starts from the leading singular vectors of the normalised pattern, which are computed when they are needed, as
     is the graph of the items.
 
-    Parameters
-    ----------
-    pattern : csr_array, shape (n_users, n_items)
-    n_factors : int
-        At most as many as there are users or items.
-    training : SoftmaxTraining
-    seed : int
-    device : torch.device
-    n_neighbors : int
-        Edges that each item chooses in the graph over which targets are spread; 0 for no graph.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
-    >>> training = FactorTraining(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
-    >>> _ = train(training.trainer(20))
-    >>> training.step, training.factors().targets.shape
-    (20, (4, 2))
+    Each item chooses `n_neighbors` edges in the graph over which targets are spread; 0 is for no graph. There are at
+    most as many factors as users or items.
     """
 
     def __init__(
@@ -136,15 +120,7 @@ def trained_factors(
     callbacks: tuple[Callback, ...] = (),
     progress: bool = False,
 ) -> ItemFactors:
-    """The factors of the items after all steps of a `FactorTraining` with these parameters and without a graph.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
-    >>> factors = trained_factors(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
-    >>> (factors.sources @ factors.targets.T).argmax(axis=1) // 2
-    array([0, 0, 1, 1])
-    """
+    """The factors of the items after all steps of a `FactorTraining` with these parameters and without a graph."""
     begun = FactorTraining(pattern, n_factors, training, seed, device)
     if training.n_steps:
         result = train(begun.trainer(training.n_steps), callbacks=callbacks, progress=progress)
@@ -164,14 +140,7 @@ def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
 
 
 def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
-    """The factors of users with these items, of length 1, or 0 without any; float32, (n_users, r).
-
-    Examples
-    --------
-    >>> user_factors(sp.csr_array([[1.0, 1.0], [0.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 4.0]])).round(4)
-    array([[0.6, 0.8],
-           [0. , 0. ]], dtype=float32)
-    """
+    """The factors of users with these items, of length 1, or 0 without any; float32, (n_users, r)."""
     sums = np.asarray(pattern @ sources, dtype=np.float64)
     sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return sums.astype(np.float32)
@@ -181,14 +150,6 @@ def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device
     """The strongest co-occurrences of each item, normalised by the degrees of both ends, times 2.
 
     Targets are spread over it. Of more than ten million interactions it reads those of some users, drawn at random.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
-    >>> factor_graph(pattern, 1, 0, torch.device("cpu")).spread(torch.eye(3))
-    tensor([[1.0000, 1.5638, 1.2468],
-            [1.5638, 1.0000, 0.0000],
-            [1.2468, 0.0000, 1.0000]])
     """
     read = some_users(pattern, seed, _MOST_READ)
     return column_graph(cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors), device)

@@ -70,21 +70,6 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
     of the past shows in which direction: therefore the three ways. `GraphRanker` says what each kind hides.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    times : csr_array, shape (m, n), optional
-        Of the entries of the pattern.
-    validation : {"auto", "random", "users", "last", "time"}
-    seed : int
-        Of what is random; interactions of the same time are hidden at random.
-
-    Examples
-    --------
-    >>> pattern = sp.csr_array(np.ones((2, 5), dtype=np.float32))
-    >>> [part.name for part in hidden_parts(pattern, None, "auto", 0)]
-    ['alike', 'popular_first', 'rare_first']
     """
     parts: list[HiddenPart] = []
     if validation == "users":
@@ -114,24 +99,9 @@ def _rows_held_out(pattern: Csr, seed: int) -> list[HiddenPart]:
 def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Csr]:
     """What is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
 
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    popularity_bias : float
-        Power of the number of entries in a column, to which the chance of an entry is proportional: 0 for all alike,
-        above 0 for columns of many entries before those of few.
-    seed : int
-
-    Returns
-    -------
-    shown, hidden : csr_array, shape (m, n)
-        A fifth of each row, rounded, is hidden, but never all of it.
-
-    Examples
-    --------
-    >>> shown, hidden = hide_fifth(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 0)
-    >>> shown.sum(axis=1).tolist(), hidden.sum(axis=1).tolist()
-    ([4.0, 4.0], [1.0, 1.0])
+    The chance of an entry is proportional to the number of entries in its column to the power of `popularity_bias`: 0
+    for all alike, above 0 for columns of many entries before those of few. A fifth of each row, rounded, is hidden,
+    but never all of it.
     """
     counts = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
     waits = (
@@ -142,15 +112,7 @@ def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Cs
 
 
 def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
-    """The latest fifth of every row as the hidden part, of columns that occur in what is left.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[1, 2, 3], [3, 2, 1], [1, 1, 1]]))
-    >>> latest_of_rows(times > 0, times, 0).hidden.toarray()[:2].astype(int)
-    array([[0, 0, 1],
-           [1, 0, 0]])
-    """
+    """The latest fifth of every row as the hidden part, of columns that occur in what is left."""
     order = np.lexsort((_draws(pattern, seed), -times.data, _rows(pattern)))
     hide = _fifth_of_rows(pattern, order)
     return _known_alone("last", pattern, times, ~hide, hide)
@@ -159,20 +121,7 @@ def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
 def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> HiddenPart:
     """A fifth of all as the hidden part, of rows and columns that occur in what is left: all that is earlier.
 
-    Parameters
-    ----------
-    pattern, times : csr_array, shape (m, n)
-    seed : int
-    number : int
-        0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[1, 2, 5], [2, 1, 1], [9, 0, 0]]))
-    >>> latest_of_all(times > 0, times, 0).hidden.toarray().astype(int)  # the third row does not occur before
-    array([[0, 0, 1],
-           [0, 0, 0],
-           [0, 0, 0]])
+    `number` 0 is the latest fifth, 1 the one before it, and so on. What is later takes no part.
     """
     size, from_last = int(np.ceil(_HIDDEN_SHARE * pattern.nnz)), np.empty(pattern.nnz, dtype=np.int64)
     from_last[np.lexsort((_draws(pattern, seed), -times.data))] = np.arange(pattern.nnz)
@@ -208,21 +157,11 @@ def _kept(matrix: Csr, mask: np.ndarray) -> Csr:
 class HeldOut:
     """The terms of a `GraphRanker` trained on one part of the data, and its lists measured on another.
 
-    Parameters
-    ----------
-    part : HiddenPart
-        Some user has hidden items.
-    seed : int
-    n_users : int
-        How many users with hidden items are asked for lists, at most; drawn with `seed`.
-
-    Attributes
-    ----------
-    factors : ItemFactors
-        Those that `use_factors` was last given.
+    At most `n_users` users with hidden items, of whom there are some, are asked for lists; they are drawn with the
+    seed.
     """
 
-    factors: ItemFactors
+    factors: ItemFactors  # those that `use_factors` was last given
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden

@@ -84,26 +84,13 @@ def interaction_pattern(data: Interactions) -> Csr:
 
 
 def ones_of(rows: Any, n_columns: int) -> Csr:
-    """1 for every stored entry of a CSR matrix, with so many columns.
-
-    Examples
-    --------
-    >>> ones_of(sp.csr_array([[0.0, 5.0]]), 3).toarray()
-    array([[0., 1., 0.]], dtype=float32)
-    """
+    """1 for every stored entry of a CSR matrix, with so many columns."""
     ones = np.ones(rows.nnz, dtype=np.float32)
     return sp.csr_array((ones, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, n_columns))
 
 
 def interaction_times(data: Interactions) -> Csr | None:
-    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ.
-
-    Examples
-    --------
-    >>> data = Interactions([0, 0], [1, 0], [1, 1], ["ann"], ["x", "y"], timestamps=[30, 10])
-    >>> interaction_times(data).toarray()
-    array([[10, 30]])
-    """
+    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ."""
     times = data.timestamps
     if times is None or not np.ptp(times):
         return None
@@ -111,13 +98,7 @@ def interaction_times(data: Interactions) -> Csr | None:
 
 
 def some_users(pattern: Csr, seed: int, most: int) -> Csr:
-    """The rows of a pattern, or some of them, at random, that have at most so many interactions.
-
-    Examples
-    --------
-    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 5).shape
-    (1, 5)
-    """
+    """The rows of a pattern, or some of them, at random, that have at most so many interactions."""
     if pattern.nnz <= most:
         return pattern
     users = np.random.default_rng(seed).permutation(pattern.shape[0])
@@ -137,9 +118,6 @@ def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-# -------------------------------------------------------------------- times
-
-
 def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
     """How much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
     times = interaction_times(data) if settings.user_half_life else None
@@ -156,12 +134,6 @@ def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
     """A pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.array([[10, 30, 20, 20]]))
-    >>> with_half_life(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
-    array([[0.25, 1.  , 0.5 , 0.5 ]], dtype=float32)
     """
     if not half_life or times is None:
         return pattern
@@ -182,12 +154,6 @@ def log_trend(times: Csr) -> np.ndarray:
     .. math:: t_j = \log \frac{n_j^{latest} + 2}{x n_j + 2}
 
     with x the share that is latest, a tenth or a little more where many have the same time.
-
-    Examples
-    --------
-    >>> times = sp.csr_array(np.repeat([[1, 2], [1, 3], [1, 3]], 10, axis=0))
-    >>> np.exp(log_trend(times)).round(2)
-    array([0.17, 1.83])
     """
     first = np.sort(times.data)[int((1 - _LATEST) * times.nnz)]
     latest = times.data >= first

@@ -51,21 +51,8 @@ def best_lists(
 
     Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
 
-    Parameters
-    ----------
-    scorers : WeightedScorers
-    users : ndarray, shape (b,)
-        Their positions.
-    n : int
-    seen : csr_array, shape (b, n_items), optional
-        Stored entries are items to leave out.
-    allowed : ndarray, optional
-        The items that a list may hold, ascending; at least n.
-
-    Returns
-    -------
-    items, scores : ndarray, shape (b, n)
-        -1 and -inf where no item is left.
+    `seen`, (b, n_items), stores items to leave out; `allowed` are the at least n items that a list may hold,
+    ascending. Places without an item have -1 and -inf.
     """
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:
@@ -121,11 +108,6 @@ def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.T
     """The k largest of each row and their columns, (b, k) each, in descending order.
 
     In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
-
-    Examples
-    --------
-    >>> largest_of_rows(torch.tensor([[1.0, 3.0, 2.0]]), 2)
-    (tensor([[3., 2.]]), tensor([[1, 2]]))
     """
     n_groups = scores.shape[1] // _GROUP
     if n_groups < 2 * k:

@@ -29,20 +29,7 @@ _NAME = "steps"
 
 
 class TimeBudget:
-    """The seconds that a fit may take.
-
-    Parameters
-    ----------
-    seconds : float, optional
-        None for all that it needs.
-    spent : float
-        Seconds before, of a fit that goes on.
-
-    Examples
-    --------
-    >>> TimeBudget(100.0, spent=60.0).has(0.5)
-    False
-    """
+    """The seconds that a fit may take."""
 
     def __init__(self, seconds: float | None = None, spent: float = 0.0) -> None:
         self.seconds = math.inf if seconds is None else seconds
@@ -66,7 +53,6 @@ class Progress:
 
     Parameters
     ----------
-    file : HeldCheckpoint
     seconds : float, optional
         The time budget. Seconds of the fit that the checkpoint is of count.
     interrupted : callable
@@ -74,7 +60,6 @@ class Progress:
 
     Attributes
     ----------
-    budget : TimeBudget
     history : list of dict
         The candidates tried so far.
     state : dict
@@ -197,15 +182,8 @@ def measured_steps(n_steps: int) -> list[int]:
 class StepSearch:
     """Trainings of the factors on all hidden parts, in step with each other, and the best number of steps.
 
-    Parameters
-    ----------
-    ways : sequence of HeldOut
-        Which take the factors.
-    begin : callable
-        Returns the `FactorTraining` of a pattern.
-    progress : Progress
-        Goes on from what it holds. Training also ends where the next steps, and the training that follows the search,
-        would take longer than what is left of its budget.
+    Training also ends where the next steps, and the training that follows the search, would take longer than what is
+    left of the budget of `progress`.
     """
 
     def __init__(self, ways: Sequence[HeldOut], begin: Begin, progress: Progress) -> None:
@@ -218,13 +196,7 @@ class StepSearch:
                 self._load(progress.state[_NAME])
 
     def best(self, measure: Callable[[int], float]) -> int:
-        """The best number of steps, whose factors the ways have then; 0 without time for any.
-
-        Parameters
-        ----------
-        measure : callable
-            Returns how good lists are with the factors that the ways have, after so many steps.
-        """
+        """The best number of steps, whose factors the ways have then; 0 without time for any."""
         if self._trainings:
             self._search(measure)
             self._trainings.clear()  # several times the bytes of the factors

@@ -167,8 +167,6 @@ class GraphRanker(Recommender):
                 warn_of_unread(name, getattr(self, name), "settings=None")
         check_settings(self.settings)
 
-    # ---------------------------------------------------------------- fitting
-
     def fit(
         self,
         interactions: Any,
@@ -321,8 +319,6 @@ class GraphRanker(Recommender):
     def as_data(self, interactions: Any) -> Interactions:
         """The interactions that `fit` was given."""
         return as_likes(interactions, timed=True)
-
-    # ---------------------------------------------------------------- scores
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None

@@ -56,15 +56,7 @@ class NormalisedItems(NamedTuple):
 
 
 def normalised_items(pattern: Csr, exponent: float, share: float) -> NormalisedItems:
-    """W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees.
-
-    Examples
-    --------
-    >>> normalised = normalised_items(sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), 0.0, 1.0)
-    >>> normalised.degrees, (normalised.rows.T @ normalised.rows).toarray().round(4)
-    (array([1., 2.]), array([[1.    , 0.7071],
-           [0.7071, 1.    ]]))
-    """
+    """W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees."""
     weighted = scaled(pattern, exponent / 2, 0)
     own = np.bincount(weighted.indices, weighted.data.astype(np.float64) ** 2, minlength=pattern.shape[1])
     present = own > 0
@@ -103,14 +95,7 @@ def item_products(normalised: NormalisedItems) -> np.ndarray:
 
 
 def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
-    """The weights H for the products M by one inverse in double precision, rounded to float32.
-
-    Examples
-    --------
-    >>> exact_weights(np.array([[1.0, 1.0], [1.0, 5.0]]), 1.0).round(4)
-    array([[0.4545, 0.0909],
-           [0.0909, 0.8182]], dtype=float32)
-    """
+    """The weights H for the products M by one inverse in double precision, rounded to float32."""
     penalized = np.array(products, order="F")
     penalized.flat[:: len(penalized) + 1] += penalty
     inverse = inverted(penalized)
@@ -121,11 +106,6 @@ def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
     """The inverse of a symmetric positive definite matrix in column order, in its place and in its type.
-
-    Raises
-    ------
-    DataError
-        For a matrix that is not positive definite.
 
     Examples
     --------
@@ -153,13 +133,6 @@ def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbor
     :math:`\gamma = \lambda / (M_{jj} + \lambda - M_{jN} \beta)`, column j holds :math:`\gamma \beta` at N and
     :math:`1 - \gamma` at j: the column of H itself where N are all other items. Neighbours share a user. The values
     are rounded to float32.
-
-    Examples
-    --------
-    >>> normalised = NormalisedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2))
-    >>> neighborhood_weights(normalised, 1.0).toarray().round(4)
-    array([[0.4545, 0.0909],
-           [0.0909, 0.8182]], dtype=float32)
     """
     columns = sp.csr_array(normalised.rows.T)
     n_items = normalised.degrees.size
@@ -198,14 +171,6 @@ def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) 
     """Rows `own`, (b, n_items), times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
 
     The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
-
-    Examples
-    --------
-    >>> normalised = NormalisedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
-    >>> own = sp.csr_array([[1.0, 0.0]], dtype=np.float32)
-    >>> (found,) = filtered(normalised, own, [1.0])
-    >>> bool(np.abs(found - own @ exact_weights(item_products(normalised), 1.0)).max() < 3e-3)
-    True
     """
     rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
     top = _largest_value(rows, columns)

@@ -153,27 +153,14 @@ class WeightedScorers(NamedTuple):
 
 
 def of_length_one(scores: np.ndarray) -> np.ndarray:
-    """The scores of each user, (b, n_items), divided by their length, in float64; 0 where all are.
-
-    Examples
-    --------
-    >>> of_length_one(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
+    """The scores of each user, (b, n_items), divided by their length, in float64; 0 where all are."""
     unit = np.array(scores, dtype=np.float64)
     unit /= lengths_of(unit)
     return unit
 
 
 def lengths_of(scores: Any) -> np.ndarray:
-    """The length of each row, of a dense or a sparse array, in float64, at least 1e-30, (b, 1).
-
-    Examples
-    --------
-    >>> lengths_of(np.array([[3.0, 4.0]]))
-    array([[5.]])
-    """
+    """The length of each row, of a dense or a sparse array, in float64, at least 1e-30, (b, 1)."""
     if sp.issparse(scores):
         values = scores.data.astype(np.float64)
         rows = (values[start:stop] for start, stop in itertools.pairwise(scores.indptr))

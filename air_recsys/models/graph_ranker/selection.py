@@ -57,13 +57,7 @@ class Selection(NamedTuple):
         return self.settings._asdict() | {"n_steps": self.n_steps}
 
     def table(self) -> pd.DataFrame:
-        """The candidates, and what was selected in the last row.
-
-        Examples
-        --------
-        >>> Selection(RankerSettings(), 150, []).table()[["n_steps", "ndcg"]].values.tolist()
-        [[150.0, nan]]
-        """
+        """The candidates, and what was selected in the last row."""
         selected = self.values()
         tried = [row for row in self.history if selected.items() <= row.items()]
         last = tried[-1] if tried else selected | {"ndcg": np.nan, "recall": np.nan}
@@ -92,18 +86,9 @@ class Search:
 
     Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
 
-    Parameters
-    ----------
-    parts : sequence of HiddenPart
-        Of the training data, each with a name of its own; all of one kind.
-    begin : callable
-        Returns the `FactorTraining` of a pattern.
-    seed, n_users
-        As in `HeldOut`.
-    progress : Progress
-        Candidates in its history are not tried again. Those of the regression are tried for four tenths of its
-        budget. Factors are left out where a training on each way, and the one that follows, would take longer than
-        what is left.
+    The parts have names of their own, and are all of one kind. Candidates in the history of `progress` are not tried
+    again. Those of the regression are tried for four tenths of its budget. Factors are left out where a training on
+    each way, and the one that follows, would take longer than what is left.
 
     Attributes
     ----------
@@ -186,16 +171,7 @@ class Search:
 
 
 def members_of(history: pd.DataFrame) -> pd.DataFrame:
-    """NDCG and recall of the best candidate of each choice of terms, by the names of the terms.
-
-    Examples
-    --------
-    >>> history = pd.DataFrame({"regression_weight": 1.0, "factor_weight": [0, 0.5, 1]})
-    >>> members_of(history.assign(ndcg=[0.2, 0.25, 0.3], recall=0.3))
-                            ndcg  recall
-    regression               0.2     0.3
-    regression and factors   0.3     0.3
-    """
+    """NDCG and recall of the best candidate of each choice of terms, by the names of the terms."""
     figures = [name for name in history if str(name).startswith(("ndcg", "recall"))]
     tried = history[history["ndcg"].notna()]
     made_of = pd.Series("", index=tried.index, dtype=str)

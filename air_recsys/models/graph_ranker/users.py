@@ -108,32 +108,9 @@ def lists_of_users(
     By the positions of users and items, for hosts that know no other ids. A user without any item gets the items that
     most users have.
 
-    Parameters
-    ----------
-    model : GraphRanker
-        Trained.
-    users : ndarray of int, shape (b,)
-        Positions of trained users; only their number counts with `rows`.
-    n : int
-    rows : csr_array, shape (b, n_items), optional
-        1 for every item of a new user: the users are folded in.
-    seen : csr_array, shape (b, n_items), optional
-        Stored entries, none of them 0, are items to leave out.
-    allowed : ndarray of int, optional
-        The items that a list may hold, ascending.
-
-    Returns
-    -------
-    items, scores : ndarray, shape (b, n)
-        -1 and -inf where no item is left.
-
-    Examples
-    --------
-    >>> from air_recsys.models import GraphRanker
-    >>> taken = sp.csr_array(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1]], dtype=np.float32))
-    >>> model = GraphRanker(settings={}, device="cpu").fit(taken)
-    >>> lists_of_users(model, np.array([0]), 1, seen=taken[[0]])[0].tolist()
-    [[2]]
+    With `rows`, (b, n_items), 1 for every item of a new user, the users are folded in, and of `users` only the number
+    counts. `seen`, (b, n_items), stores items to leave out, none of them 0; `allowed` are the items that a list may
+    hold, ascending. Places without an item have -1 and -inf.
     """
     ranker = ready_state(model._fitted())
     n_items = ranker.fitted.data.n_items

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,26 +21,6 @@ class LikeSolver(Protocol):
         ...
 
 
-class LikeRows(Protocol):
-    """How rows of factors follow from likes."""
-
-    def solver(self, side: str, others: np.ndarray) -> LikeSolver:
-        """What solves for rows of a side, "user" or "item", against the factors of the other side."""
-        ...
-
-    def with_rows(self, side: str, ids: Any, likes: sp.csr_matrix, others: np.ndarray) -> Self:
-        """The same with rows at some ids that have these likes."""
-        ...
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """What a file has to hold, by name."""
-        ...
-
-    def check(self, n_users: int, n_items: int, width: int) -> None:
-        """Raise `ValueError` where it does not fit so many users and items with factors of a width."""
-        ...
-
-
 def like_counts(rows: sp.csr_matrix) -> np.ndarray:
     """The number of likes of each row, at least 1, (n,)."""
     return np.maximum(np.diff(rows.indptr), 1).astype(np.float64)
@@ -54,13 +34,7 @@ def with_zero_rows(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarr
 
 
 def replaced(factors: np.ndarray, ids: Any, rows: np.ndarray) -> np.ndarray:
-    """A copy of factors with other rows at some ids, with zeros up to an id beyond the last.
-
-    Examples
-    --------
-    >>> replaced(np.ones((2, 1)), [0, 3], np.array([[5.0], [6.0]])).T
-    array([[5., 1., 0., 6.]])
-    """
+    """A copy of factors with other rows at some ids, with zeros up to an id beyond the last."""
     places = np.asarray(ids)
     size = max(len(factors), int(places.max(initial=-1)) + 1)
     changed = with_zero_rows(factors, np.arange(len(factors)), size)

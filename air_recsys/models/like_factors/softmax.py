@@ -26,13 +26,7 @@ _TEMPERATURES = (0.1, 0.25)
 
 
 def temperature_for(n_items: int) -> float:
-    """The temperature for so many items, 13.3 / log(n)^2 between 0.1 and 0.25: the more, the sharper.
-
-    Examples
-    --------
-    >>> [round(temperature_for(n), 3) for n in (100, 3_500, 40_000)]
-    [0.25, 0.2, 0.118]
-    """
+    """The temperature for so many items, 13.3 / log(n)^2 between 0.1 and 0.25: the more, the sharper."""
     lowest, highest = _TEMPERATURES
     return float(np.clip(_SHARPNESS / np.log(max(n_items, 2)) ** 2, lowest, highest))
 
@@ -122,18 +116,7 @@ def train_softmax_rows(
     *,
     progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, SoftmaxRows]:
-    """The factors of users and items and how others follow; users and items without likes have zeros.
-
-    Examples
-    --------
-    >>> likes = sp.csr_matrix(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
-    >>> settings = SoftmaxSettings(2, 0.25, 50, 0.01)
-    >>> users, items, rows = train_softmax_rows(likes, settings, 0, torch.device("cpu"))
-    >>> sorted((users @ items.T)[0].argsort()[2:])
-    [np.int64(0), np.int64(1)]
-    >>> np.allclose(rows.solver("user", items).solve(likes), users)
-    True
-    """
+    """The factors of users and items and how others follow; users and items without likes have zeros."""
     m, n = likes.get_shape()
     items = np.unique(likes.indices)
     pattern = ones_of(likes, n)[:, items]

@@ -26,18 +26,14 @@ class SquaredRows(NamedTuple):
 
     Attributes
     ----------
-    alpha : float
-        Confidence of a value of 1.
     user_penalty, item_penalty : ndarray, shape (r, r)
         Quadratic penalties of a row: the regularization and the energy of the graph of the other side.
-    targets : Targets, optional
-        None: all are 1.
     """
 
-    alpha: float
+    alpha: float  # confidence of a value of 1
     user_penalty: np.ndarray
     item_penalty: np.ndarray
-    targets: Targets | None
+    targets: Targets | None  # None: all are 1
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], alpha: float, unit: float | None) -> SquaredRows:
@@ -127,15 +123,8 @@ def train_squared_rows(
 ) -> SquaredFactors:
     """The factors of users and items and how others follow; users and items without likes have zeros.
 
-    Parameters
-    ----------
-    likes : csr_matrix, shape (n_users, n_items)
-        Values > 0, at least one.
-    error : SquaredError
-    scaled : bool
-        Targets fall with the numbers of likes; else all are 1.
-    callbacks : iterable of callable
-        Called with records whose objective is divided by the sum of all confidences.
+    With `scaled` targets fall with the numbers of likes; else all are 1. Callbacks get records whose objective is
+    divided by the sum of all confidences.
     """
     shape = likes.get_shape()
     alpha = error.settings["alpha"]

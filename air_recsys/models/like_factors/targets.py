@@ -49,13 +49,6 @@ def is_auto(regularization: Any, alpha: Any) -> bool:
 def settings_for(likes: sp.csr_matrix, given: dict[str, Any]) -> dict[str, Any]:
     """The factors, regularization and alpha of a training; those that are given stay.
 
-    Parameters
-    ----------
-    likes : csr_matrix
-        Values > 0, at least one.
-    given : dict
-        Of the three names, each a number or "auto".
-
     Examples
     --------
     >>> likes = sp.csr_matrix(np.ones((20, 40)))
@@ -88,13 +81,6 @@ def _fitting(likes: sp.csr_matrix) -> dict[str, Any]:
 class Targets(NamedTuple):
     """The targets of likes, t_ui = unit * d_u**-0.2 * d_i**-0.1, and the powers that undo them for the items.
 
-    Attributes
-    ----------
-    unit : float
-        Gives the trained likes targets of mean square 1.
-    users, items : ndarray of float, shapes (n_users,), (n_items,)
-        d_u and d_i, the numbers of likes, at least 1.
-
     Examples
     --------
     >>> likes = sp.csr_matrix([[1.0, 1.0], [0.0, 1.0]])
@@ -104,9 +90,9 @@ class Targets(NamedTuple):
     (1.0, True)
     """
 
-    unit: float
-    users: np.ndarray
-    items: np.ndarray
+    unit: float  # gives the trained likes targets of mean square 1
+    users: np.ndarray  # (n_users,), d_u, the numbers of likes, at least 1
+    items: np.ndarray  # (n_items,), d_i
 
     @classmethod
     def of_likes(cls, likes: sp.csr_matrix) -> Targets:

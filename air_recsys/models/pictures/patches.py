@@ -116,11 +116,6 @@ def fill_smoothly(ratings: np.ndarray) -> np.ndarray:
     """A picture, NaN where missing, with each missing pixel the mean of its (up to four) neighbors.
 
     This is the filling of least Dirichlet energy on the grid of pixels; it never leaves the range of what is given.
-
-    Examples
-    --------
-    >>> fill_smoothly(np.array([[1.0, np.nan, np.nan, 4.0]]))
-    array([[1., 2., 3., 4.]])
     """
     from sklearn.feature_extraction.image import grid_to_graph
 

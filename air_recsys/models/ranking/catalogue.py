@@ -15,17 +15,6 @@ class Catalogue:
     A product of matrices is fast, but its last bits depend on the processor, its threads and the size of the block.
     `exact` multiplies in double precision and adds in one fixed order, by operations that IEEE 754 rounds alike
     everywhere.
-
-    Parameters
-    ----------
-    factors : ndarray of float32 or float64, shape (n_items, r)
-    offsets : ndarray of the same type, shape (n_items,)
-    device : torch.device
-
-    Attributes
-    ----------
-    numbers : numpy.dtype
-        The type of factors and offsets.
     """
 
     def __init__(self, factors: np.ndarray, offsets: np.ndarray, device: torch.device) -> None:

@@ -25,17 +25,10 @@ FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to ite
 
 
 class Popular(NamedTuple):
-    """The list of a user of whom nothing is known.
+    """The list of a user of whom nothing is known."""
 
-    Parameters
-    ----------
-    items : ndarray of int, shape (n,)
-        Best first; -1 where no item is left.
-    scores : ndarray, shape (n,)
-    """
-
-    items: np.ndarray
-    scores: np.ndarray
+    items: np.ndarray  # (n,), best first; -1 where no item is left
+    scores: np.ndarray  # (n,)
 
 
 def recommend_with(
@@ -151,23 +144,7 @@ def recommendation_frame(
 ) -> pd.DataFrame:
     """The table of `Recommender.recommend` for lists of items; places with -1 are left out.
 
-    Parameters
-    ----------
-    user_ids : ndarray, shape (b,)
-        As from `air_recsys.data.ids.as_id_array`.
-    item_ids : ndarray, shape (n_items,)
-    items, scores : ndarray, shape (b, n)
-    known : ndarray of bool, shape (b,)
-        Whether the lists are the model's, and not what is popular.
-
-    Examples
-    --------
-    >>> ids = np.array([11, 12])
-    >>> recommendation_frame(ids, np.array([7, 8]), np.array([[1, 0], [0, -1]]), np.ones((2, 2)), ids > 11)
-       user  item  score  rank   source
-    0    11     8    1.0     1  popular
-    1    11     7    1.0     2  popular
-    2    12     7    1.0     1    model
+    `known` says whose lists are the model's, and not what is popular.
     """
     rows, ranks = np.nonzero(items >= 0)
     users = user_ids[rows]
@@ -183,28 +160,7 @@ def recommendation_frame(
 
 
 def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:
-    """The positions of the items of which lists may be made, ascending; None where all may.
-
-    Parameters
-    ----------
-    index : IdIndex
-        Of the items of the model.
-    items : id, array_like or set of ids, optional
-        Those that may be recommended, by default all.
-    exclude : id, array_like or set of ids, optional
-        Those that may not.
-
-    Raises
-    ------
-    UnknownIdError
-        For an id that the model does not know.
-
-    Examples
-    --------
-    >>> index = IdIndex(["a", "b", "c"], "item")
-    >>> allowed_items(index, items=["c", "a", "c"]), allowed_items(index, exclude="b")
-    (array([0, 2]), array([0, 2]))
-    """
+    """The positions of the items of which lists may be made, ascending; None where all may."""
     if items is None and exclude is None:
         return None
     allowed = np.full(len(index), items is None)
@@ -216,13 +172,7 @@ def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.
 
 
 def list_length(n: int, n_items: int, allowed: np.ndarray | None = None) -> int:
-    """The length of lists: n, or what there is to recommend where that is less; at least 1.
-
-    Raises
-    ------
-    ParameterError
-        If n is no integer, or below 1.
-    """
+    """The length of lists: n, or what there is to recommend where that is less; at least 1."""
     return min(check_integer("n", n, minimum=1), max(n_items if allowed is None else allowed.size, 1))
 
 

@@ -93,14 +93,6 @@ def choose(
 def best(scores: torch.Tensor, n: int, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The n first scores of each row by the rule and their positions, (b, n) each.
 
-    Parameters
-    ----------
-    scores : Tensor, shape (b, m)
-        Without NaN; -inf comes last.
-    n : int
-        In 1..m.
-    tolerance : Tensor, shape (b,)
-
     Examples
     --------
     >>> best(torch.tensor([[1.0, 2.8, 2.9, 3.0]]), 2, torch.tensor([0.2]))
@@ -118,25 +110,8 @@ def best(scores: torch.Tensor, n: int, tolerance: torch.Tensor) -> tuple[torch.T
 def best_of(scores: np.ndarray, n: int, reach: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """Positions and scores of the n first by the rule, (b, n) each, of scores in double precision (b, m).
 
-    Parameters
-    ----------
-    scores : ndarray, shape (b, m)
-        Without NaN; -inf for what is left out.
-    n : int
-        In 1..m.
-    reach : float or ndarray, shape (b,)
-        The size that scores can have, which decides what ties.
-
-    Returns
-    -------
-    positions, scores : ndarray, shape (b, n)
-        -1 and -inf where nothing is left.
-
-    Examples
-    --------
-    >>> third = 1 / 3
-    >>> best_of(np.array([[0.5, 1.0, 3 * third, np.nextafter(1, 2), -np.inf]]), 3, 1.0)[0]
-    array([[1, 2, 3]])
+    Scores are not NaN; -inf is for what is left out. `reach`, the size that scores can have, decides what ties. Places
+    where nothing is left have -1 and -inf.
     """
     n_rows, width = scores.shape
     tolerance = tolerance_of(torch.from_numpy(np.broadcast_to(np.asarray(reach, dtype=np.float64), n_rows).copy()))

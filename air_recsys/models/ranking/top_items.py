@@ -63,22 +63,6 @@ def top_items(
         -1 where no item is left.
     scores : ndarray of float32 or float64, shape (b, n)
         In the type of the factors; -inf where no item is left.
-
-    Raises
-    ------
-    ParameterError
-        If n or `block_size` is below 1 or `device` is no device.
-    DataError
-        For shapes that do not match, and for scores that are NaN.
-    DeviceError
-        If a GPU is asked for and there is none.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
-    >>> top_items(users, items, [0.0, 0.0, 0.0], 2, seen=sparse.csr_array([[1, 0, 0], [0, 0, 0]]))
-    (array([[2, 1], [0, 1]]), array([[2., 1.], [1., 1.]]))
     """
     check_integer("n", n, minimum=1)
     users, factors, offsets = as_arrays(user_factors, item_factors, item_offsets)

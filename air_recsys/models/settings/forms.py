@@ -33,21 +33,6 @@ def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) 
     """The forms that an engine offers, with what they say of parameters that are still open, each once.
 
     A form is left out where what it is named for has been given.
-
-    Parameters
-    ----------
-    data : Interactions
-    engine : Engine
-        That of the default settings.
-    still_open : collection of str
-        Names of parameters without a value.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> data = Interactions.from_dense([[1, 5], [5, 1]])
-    >>> [form.name for form in open_forms(data, AIR().engine(), ["graph_neighbors"])]
-    ['few edges', 'all pairs']
     """
     kept: list[Form] = []
     for form in forms_of(data, engine):
@@ -115,15 +100,6 @@ def is_smooth(data: Interactions) -> bool:
 
     In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4, and the
     median over pairs of neighbours is at least half of the mean: groups in order differ at their borders alone.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> ramp = np.add.outer(np.linspace(1, 2, 20), np.linspace(0, 1, 20))
-    >>> is_smooth(Interactions.from_dense(ramp)), is_smooth(Interactions.from_dense(rng.permuted(ramp)))
-    (True, False)
-    >>> is_smooth(Interactions.from_dense(np.repeat(ramp[::5], 5, axis=0)))
-    False
     """
     ratings = data.to_csr()
     any_two = 2 * float(data.ratings.var())
@@ -161,16 +137,6 @@ def kind_of(data: Interactions) -> Kind:
     * More values, and a matrix that can be completed as a whole: exact values or noisy ratings. Only a training tells
       which: hidden entries of exact data can be predicted, those of noisy ratings cannot.
     * More values in a larger matrix, or too few to hide a part of: noisy ratings.
-
-    Examples
-    --------
-    >>> kind_of(Interactions.from_dense([[0, 1], [1, 0]])).presets
-    ('interactions',)
-    >>> import numpy as np
-    >>> kind_of(Interactions.from_dense([[np.nan, 1], [1, np.nan]])).words
-    'likes, only positive pairs'
-    >>> kind_of(Interactions.from_dense(np.arange(1.0, 401).reshape(20, 20))).words
-    'exact values or noisy ratings'
     """
     if only_likes(data):
         return Kind("likes, only positive pairs", ("ratings",))

@@ -36,21 +36,6 @@ def search(
     has to be better than the default by more than the standard error of the difference. An error of the default that
     is still falling fast counts as what it falls to in a whole training.
 
-    Parameters
-    ----------
-    forms : sequence of Form
-        At least two, the default first.
-    engine_of : callable
-        Returns the engine of a form, not started.
-    data : Interactions
-    budget : float
-        In trainings, counted in epochs.
-    rng : Generator
-
-    Returns
-    -------
-    Selection
-
     Ctrl-C ends the search with the best form so far; a signal that ends the process raises as in a training.
     """
     split = random_holdout(data, HIDDEN, random_state=rng)

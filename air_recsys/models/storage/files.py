@@ -154,12 +154,8 @@ _FREE = "history_"  # prefix of arrays that may hold NaN: a validation error is 
 def check_arrays(arrays: Mapping[str, np.ndarray], size: int) -> None:
     """Raise `ValueError` for arrays that no model has.
 
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Numbers, all of them finite but for the history's.
-    size : int
-        Bytes of the file: an empty array has no more rows than this, so that no loop over them runs for ever.
+    All are finite numbers but for the history's. `size` is that of the file in bytes: an empty array has no more rows
+    than this, so that no loop over them runs for ever.
     """
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":

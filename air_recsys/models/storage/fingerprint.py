@@ -26,16 +26,7 @@ def fingerprint(
 ) -> dict[str, Any]:
     """The parts "data" and "parameters" of a training, as JSON holds them.
 
-    Parameters
-    ----------
-    model : str
-        The name of its class.
-    parameters : mapping
-        Those of the model, as JSON can hold them.
-    data : Interactions
-    validation : Interactions, optional
-    timed : bool
-        The timestamps of the data count, as they do for a solver with a parameter ``time``.
+    With `timed` the timestamps of the data count, as they do for a solver with a parameter ``time``.
     """
     read = {name: value for name, value in parameters.items() if name not in _FREE}
     whole = flat(read)
@@ -90,14 +81,7 @@ def add_ids(hashed: hashlib._Hash, ids: np.ndarray) -> None:
 
 
 def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:
-    """The SHA-256 of sizes and entries.
-
-    Examples
-    --------
-    >>> one, two, both = np.ones(1), np.ones(2), np.ones(3)
-    >>> len({hash_arrays(*arrays).hexdigest() for arrays in ((one, two), (two, one), (both, None), (both,))})
-    4
-    """
+    """The SHA-256 of sizes and entries."""
     hashed = hashlib.sha256()
     for array in arrays:
         hashed.update(b"none" if array is None else f"{array.size}:".encode())

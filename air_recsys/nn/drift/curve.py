@@ -60,15 +60,6 @@ def processes_of(curve: Curve) -> list[Scale]:
 
     The variances are those of non-negative least squares, weighted by the pairs, for time scales a factor of 4 apart;
     the least certain process goes until all differ from none.
-
-    Examples
-    --------
-    >>> lags = 2.0 ** np.arange(12)
-    >>> shown = Curve(lags, 0.3 * np.exp(-lags / 64), np.full(12, 10_000), 1.0)
-    >>> [(each.scale, round(each.strength, 6)) for each in processes_of(shown)]
-    [(64.0, 0.3)]
-    >>> processes_of(shown._replace(covariances=0 * lags))
-    []
     """
     positive = curve.lags[curve.lags > 0]
     if not positive.size:

@@ -96,18 +96,9 @@ def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
 
 
 class Process(Stateful):
-    """A process at the entries of a side.
+    """A process at the entries of a side, with their `rows` and `times`, both of shape (nnz,).
 
-    Parameters
-    ----------
-    rows : Tensor of int64, shape (nnz,)
-    times : Tensor of float64, shape (nnz,)
-    scale : float
-        l, in the unit of the times.
-    strength : float
-        v, in the square of the unit of the entries.
-    scales : Tensor of float64, shape (m,)
-        s.
+    `scale` is l in the unit of the times, `strength` v in the square of the unit of the entries, `scales` (m,) are s.
     """
 
     _STATE = ("mean", "spread", "_sum", "_squares", "_count")
@@ -190,13 +181,6 @@ def solve_chains(diagonal: Tensor, before: Tensor, right: Tensor, longest: int) 
         h.
     longest : int
         Equations of the longest chain.
-
-    Examples
-    --------
-    >>> diagonal, before = torch.tensor([2.0, 3.0, 1.0]), torch.tensor([0.0, -1.0, 0.0])
-    >>> found = solve_chains(diagonal, before, torch.tensor([4.0, 3.0, 5.0]), longest=2)
-    >>> [round(float(value), 4) for value in (*found.solution, *found.variances)]
-    [3.0, 2.0, 5.0, 0.6, 0.4, 1.0]
     """
     after = functional.pad(before[1:], (0, 1))
     distance = 1

@@ -40,18 +40,7 @@ class Components(NamedTuple):
 
 
 def components(observed: Observations) -> Components:
-    """The variance components of entries (m, n).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from air_recsys.nn.pattern import SparsePattern
-    >>> pattern = SparsePattern(torch.arange(0, 121, 3), torch.arange(120) % 39, 39)  # 40 rows of three entries
-    >>> values = torch.arange(120) // 3 % 2 * 2.0 - 1 + 0.1 * torch.randn(120, generator=torch.manual_seed(0))
-    >>> found = components(Observations(pattern, values, None))
-    >>> found.rows > 3 * found.columns, found.rows > 10 * found.noise  # rows differ
-    (True, True)
-    """
+    """The variance components of entries (m, n)."""
     entries = _Entries.of(observed)
     if not entries.values.size:
         return Components(_EXPECTED, _EXPECTED, 1.0)

@@ -28,14 +28,7 @@ class Entries(NamedTuple):
         return cls(*pattern.side(side), pattern.in_order_of(side, values), ordered)
 
     def cut(self, size: int | None = None) -> list[Block]:
-        """The entries in blocks of `size` rows, of all rows where None; the host waits for their ends.
-
-        Examples
-        --------
-        >>> entries = Entries(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]), torch.ones(3), None)
-        >>> [(rows, own.starts.tolist(), own.partners.tolist()) for rows, own in entries.cut(2)]
-        [(slice(0, 2, None), [0, 2, 2], [0, 1]), (slice(2, 3, None), [0, 1], [1])]
-        """
+        """The entries in blocks of `size` rows, of all rows where None; the host waits for their ends."""
         m = len(self.starts) - 1
         if size is None or size >= m:
             return [Block(slice(0, m), self)]
@@ -47,14 +40,7 @@ class Entries(NamedTuple):
         ]
 
     def of_rows(self, rows: slice) -> Self:
-        """The entries of some rows, which keep no others in memory.
-
-        Examples
-        --------
-        >>> entries = Entries(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]), torch.ones(3), None)
-        >>> entries.of_rows(slice(1, 3)).starts, entries.of_rows(slice(1, 3)).partners
-        (tensor([0, 0, 1]), tensor([1]))
-        """
+        """The entries of some rows, which keep no others in memory."""
         if rows == slice(0, len(self.starts) - 1):
             return self
         positions = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
@@ -72,15 +58,7 @@ class Entries(NamedTuple):
         )
 
     def sum(self, table: Tensor, power: int = 0) -> Tensor:
-        r""":math:`\sum_j w_{ij} y_{ij}^p t_j` over the entries of each row, for a table t (n, k) of partners.
-
-        Examples
-        --------
-        >>> entries = Entries(torch.tensor([0, 2]), torch.tensor([0, 1]), torch.tensor([3.0, 1.0]), None)
-        >>> table = torch.tensor([[1.0, 2.0], [10.0, 0.0]])
-        >>> entries.sum(table), entries.sum(table, power=1)
-        (tensor([[11.,  2.]]), tensor([[13.,  6.]]))
-        """
+        r""":math:`\sum_j w_{ij} y_{ij}^p t_j` over the entries of each row, for a table t (n, k) of partners."""
         factors = self.weights
         for _ in range(power):
             factors = self.values if factors is None else factors * self.values

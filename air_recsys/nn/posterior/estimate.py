@@ -179,27 +179,11 @@ def _joined(draws: Sequence[list[Tensor]]) -> Priors:
 class RunningMean(Stateful):
     """The mean of products ``left @ right.T`` (m x n), from two random projections of it.
 
-    Parameters
-    ----------
-    m, n : int
-    rank : int
-        Of the factors returned, which are exact, up to rounding, for a mean of that rank.
-    generator : torch.Generator
-    like : Tensor
-        Of the type and on the device wanted.
+    The factors returned have a `rank`, and are exact, up to rounding, for a mean of that rank. They have the type and
+    the device of `like`.
 
     Source: Tropp, Yurtsever, Udell, Cevher, Practical sketching algorithms for low-rank matrix approximation, SIAM J.
     Matrix Analysis 38(4), 2017.
-
-    Examples
-    --------
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> mean = RunningMean(4, 3, 1, generator, torch.zeros(1, dtype=torch.float64))
-    >>> mean.add(torch.ones(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
-    >>> mean.add(torch.zeros(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
-    >>> left, right = mean.factors()
-    >>> bool(torch.allclose(left @ right.T, torch.full((4, 3), 0.5, dtype=torch.float64)))
-    True
     """
 
     _STATE = ("_range", "_corange", "_count")  # the projections follow from the generator

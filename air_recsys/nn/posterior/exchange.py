@@ -21,11 +21,6 @@ class Exchange:
     ----------
     alone : bool
         Whether no other process takes part.
-
-    Examples
-    --------
-    >>> Exchange().own(0, 5)
-    slice(0, 5, None)
     """
 
     alone: bool = True
@@ -64,16 +59,7 @@ class OwnEntries(NamedTuple):
 
     @classmethod
     def of(cls, observed: Observations, exchange: Exchange = ALONE) -> Self:
-        """The entries of a process that is given all of them.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from air_recsys.nn.pattern import SparsePattern
-        >>> pattern = SparsePattern(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), 2)
-        >>> OwnEntries.of(Observations(pattern, torch.tensor([1.0, -1.0, 1.0]))).degrees
-        (tensor([2, 1], dtype=torch.int32), tensor([1, 2], dtype=torch.int32))
-        """
+        """The entries of a process that is given all of them."""
         rows, columns = Entries.of(observed, 0), Entries.of(observed, 1)
         shape = observed.pattern.shape
         return cls(

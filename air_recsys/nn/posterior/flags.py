@@ -69,26 +69,7 @@ def of_finite(tensors: Sequence[Tensor]) -> Flag:
 
 
 def read(flags: Sequence[Flag], numbers: Sequence[Tensor] = ()) -> list[float]:
-    """0-dimensional `numbers`; the host waits for the device once.
-
-    Raises
-    ------
-    NumericalError
-        With the message of the first flag that is not 0.
-
-    Examples
-    --------
-    >>> read([Flag(torch.tensor(0), "")], [torch.tensor(2.5)])
-    [2.5]
-    >>> flags = []
-    >>> _ = cholesky(-torch.eye(2), flags)
-    >>> read(flags)
-    Traceback (most recent call last):
-    ...
-    air_recsys.exceptions.NumericalError: the priors of the posterior have no solution: linalg.cholesky: The \
-factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not \
-positive-definite).
-    """
+    """0-dimensional `numbers`; the host waits for the device once."""
     both = [*(flag.code for flag in flags), *numbers]
     values = torch.stack([one.to(torch.float64) for one in both]).tolist() if both else []
     for value, flag in zip(values, flags, strict=False):

@@ -37,20 +37,6 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     """The Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
 
     `entries` (m, n) are in the unit of the posterior; `features` have the shape (m, k).
-
-    Raises
-    ------
-    NumericalError
-        If the precision of the numbers is too low for the equations.
-
-    Examples
-    --------
-    >>> from air_recsys.nn.pattern import SparsePattern
-    >>> one = torch.ones(1, 1)
-    >>> known = Known(Rows(torch.tensor([[1.0, 0.0]])), one[0], torch.zeros(1, 2), torch.eye(2))
-    >>> entries = Observations(SparsePattern(torch.tensor([0, 1]), torch.tensor([0]), 1), torch.tensor([3.0]), None)
-    >>> solve_rows(entries, one, known)[0].mean  # shared by factor and bias, and shrunk
-    tensor([[0.9765, 0.9765]])
     """
     own = Entries.of(entries, 0)
     system, counts = equations(own, known.columns, 1 / known.noise), own.counts()
@@ -90,28 +76,7 @@ class Row(NamedTuple):
 
 
 def solve_row(values: np.ndarray, weights: np.ndarray | None, columns: Columns, prior: Prior) -> Row:
-    """A row from its entries, see `air_recsys.nn.posterior.rows.solve_rows`; all in double precision.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        In the unit of the posterior.
-    weights : ndarray, shape (n,), optional
-    columns : Columns
-    prior : Prior
-
-    Raises
-    ------
-    NumericalError
-        Where the precision of the numbers is too low for the equations.
-
-    Examples
-    --------
-    >>> columns = Columns(np.array([[[1.0, 0.0]]]), None, np.ones(1))
-    >>> prior = Prior(np.zeros((1, 2)), np.eye(2)[None])
-    >>> solve_row(np.array([3.0]), None, columns, prior).means.round(4)
-    array([[0.9765, 0.9765]])
-    """
+    """A row from its entries, see `air_recsys.nn.posterior.rows.solve_rows`; all in double precision."""
     weights = np.ones(values.size) if weights is None else weights
     count = weights.sum(keepdims=True)
     precision, right, squares = _equations(values, weights / columns.noise, columns)

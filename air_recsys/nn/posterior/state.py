@@ -82,13 +82,6 @@ def load_position(generator: torch.Generator, kept: dict[str, Any]) -> None:
 
     The generators of a CPU and of a GPU have states of different forms, so an exact continuation is possible on one
     kind alone. A seed from the digest of the other's state gives the same course every time.
-
-    Examples
-    --------
-    >>> first, second = torch.Generator().manual_seed(0), torch.Generator()
-    >>> load_position(second, position(first))
-    >>> bool(torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second)))
-    True
     """
     device, state = kept["device"], kept["state"]
     if not isinstance(state, Tensor) or state.dtype != torch.uint8:

@@ -67,13 +67,7 @@ def positions_in_triangle(width: int) -> np.ndarray:
 
 
 def packed(matrices: Tensor) -> Tensor:
-    """The upper triangles of matrices.
-
-    Examples
-    --------
-    >>> packed(torch.tensor([[[1.0, 2.0], [2.0, 3.0]]]))
-    tensor([[1., 2., 3.]])
-    """
+    """The upper triangles of matrices."""
     width = matrices.shape[-1]
     if _are_few(matrices):
         return matrices[:, *_corner(width)]
@@ -93,14 +87,7 @@ def upper(triangles: Tensor) -> Tensor:
 
 
 def symmetric(triangles: Tensor) -> Tensor:
-    """The symmetric matrices with these upper triangles.
-
-    Examples
-    --------
-    >>> symmetric(torch.tensor([[1.0, 2.0, 3.0]]))
-    tensor([[[1., 2.],
-             [2., 3.]]])
-    """
+    """The symmetric matrices with these upper triangles."""
     matrices = upper(triangles)
     return matrices + matrices.triu(1).mT
 
@@ -118,13 +105,7 @@ def squares(rows: Tensor) -> Tensor:
 
 
 def diagonal(width: int, device: torch.device) -> Tensor:
-    """The positions of the diagonal of a matrix of `width` rows in its triangle, made on the device, (d,).
-
-    Examples
-    --------
-    >>> diagonal(3, torch.device("cpu"))  # rows of 3, 2 and 1 entries
-    tensor([0, 3, 5])
-    """
+    """The positions of the diagonal of a matrix of `width` rows in its triangle, made on the device, (d,)."""
     rows = torch.arange(width, device=device)
     return rows * width - rows * (rows - 1) // 2
 
@@ -137,11 +118,5 @@ def _times(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def inner(left: Tensor, right: Tensor) -> Tensor:
-    """The sums over all entries of the products of two symmetric matrices each, (m,).
-
-    Examples
-    --------
-    >>> inner(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[1.0, 1.0, 1.0]]))
-    tensor([8.])
-    """
+    """The sums over all entries of the products of two symmetric matrices each, (m,)."""
     return (left * right) @ _times(left.shape[1], left.dtype, left.device)

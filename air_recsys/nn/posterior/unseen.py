@@ -60,13 +60,6 @@ def unseen_prior(
         Numbers of entries.
     embedding : Embedding
         The last of the known features, which keep their ridge.
-
-    Examples
-    --------
-    >>> rows, known = torch.tensor([[1.0], [1.0], [4.0]]), torch.tensor([[-1.0], [-1.0], [2.0]])
-    >>> prior = unseen_prior(rows, None, known, torch.tensor([5, 5, 5]))
-    >>> 0 < prior.weights[0, 0, 0] < 1, round(float(prior.weights[0, 1, 0]), 6)  # shrunk, and a free constant
-    (tensor(True), 2.0)
     """
     draws = rows.to(torch.float64)
     draws = draws if rows.ndim == 3 else draws[:, None]  # (m, s, d)

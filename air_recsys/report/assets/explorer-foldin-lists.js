@@ -30,14 +30,13 @@ class FoldIn {
     });
   }
 
-  /** exp(cosine / temperature) of all items, over the largest, times their gains; the cosine where the temperature is 0. */
+  /** exp(cosine / temperature) of all items, over the largest, times their gains. */
   exponentials() {
     const { rank, picks } = this;
     const user = new Float64Array(rank);
     for (const own of picks) for (let k = 0; k < rank; k++) user[k] += this.sources[own * rank + k];
     this.length = Math.max(Math.sqrt(dot(user, user, rank)), 1e-38);
     this.cosines = Float64Array.from({ length: this.size }, (_, item) => dot(this.targets, user, rank, item * rank) / this.length);
-    if (!this.temperature) return this.cosines;
     const largest = this.cosines.reduce((a, b) => Math.max(a, b), -Infinity);
     return this.cosines.map((cosine, item) => Math.exp((cosine - largest) / this.temperature) * this.gains[item]);
   }
@@ -61,9 +60,9 @@ class FoldIn {
   addFactors(picks, item) {
     const score = this.part("factored", "factor_weight", item);
     const shares = this.picks.map((own) => dot(this.sources, this.targets, this.rank, own * this.rank, item * this.rank) / this.length);
-    const total = this.cosines[item] / (this.temperature || 1);
-    const floor = this.temperature ? score * Math.exp(-total) : 0;
-    const slope = this.temperature ? (floor * (total ? Math.expm1(total) / total : 1)) / this.temperature : score / (total || 1);
+    const total = this.cosines[item] / this.temperature;
+    const floor = score * Math.exp(-total);
+    const slope = (floor * (total ? Math.expm1(total) / total : 1)) / this.temperature;
     shares.forEach((share, pick) => (picks[pick] += slope * share));
     return floor;
   }

@@ -172,9 +172,7 @@ def plot_enrichment(curve: pd.DataFrame, ax: Axes | None = None) -> Figure:
     >>> plot_enrichment(enrichment_curve([1, 0, 1, 0], [0.9, 0.5, 0.4, 0.1])).axes[0].get_xlabel()
     'pairs at the top of the list'
     """
-    lacking = [name for name in ("n_top", "hit_rate", "found") if name not in curve]
-    if lacking:
-        raise DataError(f"expected a table of enrichment_curve, found one without {lacking[0]}")
+    _check(curve, ("n_top", "hit_rate", "found"))
     figure, axes = figure_and_axes(ax)
     for name, marker, color, label in (
         ("hit_rate", "o-", BLUE, "hit rate in the top"),

@@ -22,13 +22,7 @@ COLOR_OF = {"user": BLUE, "item": ORANGE}
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure of a width and height in inches, which a notebook shows by itself.
-
-    Examples
-    --------
-    >>> new_figure((4, 3)).get_size_inches()
-    array([4., 3.])
-    """
+    """Return an empty figure of a width and height in inches, which a notebook shows by itself."""
     import_extra("matplotlib.figure", "viz")
     from air_recsys.report.plots.theme import NotebookFigure
 
@@ -36,14 +30,7 @@ def new_figure(size: tuple[float, float]) -> Figure:
 
 
 def figure_and_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 3.6)) -> tuple[Figure, Axes]:
-    """Return the axes given and their figure, or a new figure of a size in inches with one axes.
-
-    Examples
-    --------
-    >>> figure, axes = figure_and_axes(None)
-    >>> figure_and_axes(axes) == (figure, axes)
-    True
-    """
+    """Return the axes given and their figure, or a new figure of a size in inches with one axes."""
     if ax is not None:
         figure: Any = ax.figure
         return figure, ax
@@ -57,26 +44,16 @@ def new_grid(rows: int, columns: int, cell: tuple[float, float] = (3.9, 3.2)) ->
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def side_by_side(
-    source: Any, plots: Sequence[Callable[..., Figure]], cell: tuple[float, float] = (3.9, 3.2)
-) -> Figure:
-    """Draw several plots of one source in a row of axes, each of a width and height in inches."""
-    figure, grid = new_grid(1, len(plots), cell)
+def side_by_side(source: Any, plots: Sequence[Callable[..., Figure]]) -> Figure:
+    """Draw several plots of one source in a row of axes."""
+    figure, grid = new_grid(1, len(plots))
     for axes, plot in zip(grid[0], plots, strict=True):
         plot(source, ax=axes)
     return figure
 
 
 def history_of(source: Recommender | pd.DataFrame) -> pd.DataFrame:
-    """Return the course of training of a model, or the table given.
-
-    Raises
-    ------
-    NotFittedError
-        For a model that is not fitted.
-    DataError
-        If there is no course: the model does not train in epochs.
-    """
+    """Return the course of training of a model, or the table given."""
     if isinstance(source, pd.DataFrame):
         history, name = source, "this table"
     elif hasattr(source, "history_"):
@@ -101,13 +78,7 @@ def positive_line(history: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndar
 
 
 def has_swept(history: pd.DataFrame) -> bool:
-    """Return whether the epochs of a course of training are sweeps of a posterior.
-
-    Examples
-    --------
-    >>> has_swept(pd.DataFrame({"epoch": [1], "fit": [0.5]})), has_swept(pd.DataFrame({"epoch": [1], "noise": [0.5]}))
-    (False, True)
-    """
+    """Return whether the epochs of a course of training are sweeps of a posterior."""
     return positive_line(history, "noise") is not None
 
 

@@ -141,13 +141,6 @@ def mean_weights(graph: SimilarityGraph, order: np.ndarray, n_cells: int = CELLS
     """Return the adjacency in an order of the n nodes, (c, c), averaged over square blocks where n > `n_cells`.
 
     The second value is the number of nodes along the side of a block, 1 without an average; c = ceil(n / block).
-
-    Examples
-    --------
-    >>> graph = SimilarityGraph([[0, 1, 0], [1, 0, 4], [0, 4, 0]], ["a", "b", "c"])
-    >>> mean_weights(graph, np.array([2, 1, 0]), n_cells=2)
-    (array([[2. , 0.5],
-           [0.5, 0. ]]), 2)
     """
     size = len(graph)
     block = -(-size // n_cells)

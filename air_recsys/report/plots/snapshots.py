@@ -48,13 +48,6 @@ def graphs_over_time(model: Recommender) -> Course:
 
     A graph that was not learned is absent, and so is the last one if `partial_fit` has added nodes that the snapshots
     lack.
-
-    Examples
-    --------
-    >>> from air_recsys import AIR
-    >>> model = AIR.for_completion(n_epochs=20, snapshot_epochs=[5], device="cpu", random_state=0).fit(np.eye(6))
-    >>> {kind: list(graphs) for kind, graphs in graphs_over_time(model).items()}
-    {'user': [5, 20], 'item': [5, 20]}
     """
     course: Course = {}
     model = copy.copy(model)  # the state of this moment, whatever another thread writes

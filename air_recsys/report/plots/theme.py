@@ -67,13 +67,7 @@ def ink() -> str:
 
 
 def weight_colors() -> Colormap:
-    """Return the colours of weights and shares: from nothing at all over blue to orange, on light and on dark.
-
-    Examples
-    --------
-    >>> [round(float(value), 1) for value in weight_colors()(0.0)]
-    [0.0, 0.4, 0.7, 0.0]
-    """
+    """Return the colours of weights and shares: from nothing at all over blue to orange, on light and on dark."""
     return import_extra("matplotlib.colors", "viz").LinearSegmentedColormap.from_list("weights", _WEIGHTS)
 
 

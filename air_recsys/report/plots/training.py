@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     Source = Recommender | pd.DataFrame
     Styles = dict[str, tuple[str, str, str]]  # column to label, colour and line style
 

@@ -31,19 +31,6 @@ def inline_svg(figure: Figure, label: str) -> str:
     Text is text, in the font of the page. What has the ink of the theme is painted in the page's ``currentColor``, and
     nothing is painted behind, so the figure follows the page into the dark. Three colours of data have names: a page
     may set ``--blue``, ``--orange`` and ``--green``.
-
-    Parameters
-    ----------
-    figure : Figure
-    label : str
-        What the figure shows, for those who cannot see it.
-
-    Examples
-    --------
-    >>> from air_recsys.report.plots import plot_predictions
-    >>> svg = inline_svg(plot_predictions([1, 2], [1.5, 2]), "Predicted against true")
-    >>> svg[:5], "currentColor" in svg, "black" in svg
-    ('<svg ', True, False)
     """
     root = _without_names(ET.fromstring(_saved(figure)))
     for parent in root.iter():

@@ -36,13 +36,10 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_at_its_first_fault(
     assert len(str(error.value)) < 600
 
 
-def test_ratings_in_several_chunks_are_those_in_one(tmp_path, monkeypatch):
+def test_a_line_of_a_later_chunk_is_named_by_its_number_in_the_file(tmp_path, blocks_of):
     path = tmp_path / "ratings.csv"
-    path.write_text("user,item,rating,when\n" + "".join(f"{n % 7},i{n},{n % 5},{n}\n" for n in range(100)))
-    whole = read_ratings(path, timestamp="when").to_frame()
-    monkeypatch.setattr("air_recsys.data.readers.ratings_text._ROWS_AT_ONCE", 9)
-    assert read_ratings(path, timestamp="when").to_frame().equals(whole)
-    path.write_text(path.read_text() + "1,i5\n")
+    path.write_text("user,item,rating,when\n" + "".join(f"{n % 7},i{n},{n % 5},{n}\n" for n in range(100)) + "1,i5\n")
+    blocks_of(9)
     with pytest.raises(DataFileError, match="line 102: expected 4 fields"):
         read_ratings(path)
 

@@ -1,12 +1,11 @@
 import gzip
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from air_recsys.datasets import read_ratings
-from air_recsys.exceptions import DataFileError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataFileError, ParameterError
 
 TABLE = "user,item,rating\nann,x,5\nbob,y,3.5\n"
 
@@ -64,12 +63,6 @@ def test_parquet(tmp_path):
     frame.to_parquet(tmp_path / "mine.parquet")
     with pytest.raises(DataFileError, match="ratings must be numbers, found 'bad'"):
         read_ratings(tmp_path / "mine.parquet", "u", "i", "r")
-
-
-def test_parquet_without_pyarrow_names_the_extra(write, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pyarrow.*air-recsys\[data\]"):
-        read_ratings(write(b"", "mine.parquet"))
 
 
 def test_own_separator_and_columns(write):

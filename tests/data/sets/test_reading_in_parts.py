@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from air_recsys import Interactions
 from air_recsys.data.ids import encode_ids
-from air_recsys.data.readers import ratings_parquet, ratings_text
+from air_recsys.data.readers import ratings_parquet
 from air_recsys.data.readers.rating_columns import CodedIds, GrowingColumn, code
 from air_recsys.datasets import make_planted_ratings, read_ratings
 from air_recsys.exceptions import DataFileError, ParameterError
@@ -30,9 +30,9 @@ def made():
 
 
 @pytest.fixture(params=["whole", "in parts"])
-def write(request, tmp_path, monkeypatch):
+def write(request, tmp_path, blocks_of):
     """Write a table as one Parquet file, or as a folder of several; a few rows of either are read at a time."""
-    monkeypatch.setattr(ratings_parquet, "_ROWS_AT_ONCE", PARTS)
+    blocks_of(PARTS)
 
     def write_table(table):
         path = tmp_path / "made.parquet"
@@ -81,9 +81,9 @@ def test_parquet_is_the_frame(made, write, kind):
 
 
 @pytest.mark.parametrize("name", ["made.csv", "made.csv.gz"])
-def test_text_is_the_frame(made, tmp_path, monkeypatch, name):
+def test_text_is_the_frame(made, tmp_path, blocks_of, name):
     made.to_csv(tmp_path / name, index=False)
-    monkeypatch.setattr(ratings_text, "_ROWS_AT_ONCE", PARTS)
+    blocks_of(PARTS)
     same(read_ratings(tmp_path / name, timestamp="when"), Interactions.from_frame(made, timestamp="when"))
 
 
@@ -115,14 +115,10 @@ def refuses(message, path, **options: Any):
         read_ratings(path, **options)
 
 
-def test_parts_are_compared_before_any_is_read(made, tmp_path, monkeypatch):
-    def reads(*_):
-        raise AssertionError
-
+def test_parts_have_the_same_columns_and_types(made, tmp_path):
     for name, change in {"b": {"user": "a" + made["user"].astype(str)}, "c": {}, "d": {"rating": True}}.items():
         made.assign(**change).to_parquet(tmp_path / f"{name}.parquet")
     made.to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(ratings_parquet, "_tables", reads)
     refuses(r"b.parquet: expected int64 in 'user' as in a.parquet, found (large_)?string", tmp_path)
     (tmp_path / "b.parquet").unlink()
     refuses("d.parquet: expected double in 'rating' as in a.parquet, found bool", tmp_path)
@@ -154,8 +150,8 @@ def test_ratings_are_counted_over_all_parts(made, write):
     refuses("ratings must be finite, found 1 NaN or infinite, the first in row 100", write(made))
 
 
-def test_times_are_numbers_or_dates_in_all_parts(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(ratings_text, "_ROWS_AT_ONCE", PARTS)
+def test_times_are_numbers_or_dates_in_all_parts(made, tmp_path, blocks_of):
+    blocks_of(PARTS)
     path = tmp_path / "made.csv"
     dates = pd.to_datetime(made["when"], unit="D")
     made.assign(when=dates).to_csv(path, index=False)
@@ -174,12 +170,12 @@ def test_rules_are_checked_before_the_file(tmp_path):
 # -------------------------------------------------------------------- memory and progress
 
 
-def test_little_more_is_held_than_the_ratings(tmp_path, monkeypatch):
+def test_little_more_is_held_than_the_ratings(tmp_path, blocks_of):
     """12 bytes a rating, 8 for the search of repeated pairs, and as much as a part takes."""
     n_ratings = 300_000
     table = make_planted_ratings(3000, 1000, n_ratings).interactions.to_frame()
-    for module, path in ((ratings_parquet, tmp_path / "made.parquet"), (ratings_text, tmp_path / "made.csv")):
-        monkeypatch.setattr(module, "_ROWS_AT_ONCE", 5000)
+    blocks_of(5000)
+    for path in (tmp_path / "made.parquet", tmp_path / "made.csv"):
         (table.to_parquet if path.suffix == ".parquet" else table.to_csv)(path, index=False)
         read_ratings(path)  # loads modules
         tracemalloc.start()

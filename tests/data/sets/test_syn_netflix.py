@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys.datasets import load_syn_netflix, make_syn_netflix
-from air_recsys.exceptions import DataFileError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataFileError, ParameterError
 
 
 def assert_consistent(data):
@@ -139,13 +137,6 @@ def test_file_that_is_none(tmp_path, small, write_matlab):
     write_matlab(foreign, {"M": np.ones((2, 2))})
     with pytest.raises(DataFileError, match=r"\['Otraining', 'Otest', 'Wrow', 'Wcol'\], found \['M'\]"):
         load_syn_netflix(foreign)
-
-
-def test_file_without_h5py_names_the_extra(small, monkeypatch):
-    path = small()
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(MissingExtraError, match=r"h5py.*air-recsys\[data\]"):
-        load_syn_netflix(path)
 
 
 @pytest.mark.data

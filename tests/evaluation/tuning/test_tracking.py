@@ -1,8 +1,6 @@
 """Callbacks that track a training: what TensorBoard and MLflow hold afterwards is what `history_` says."""
 
 import os
-import re
-import sys
 
 # Before MLflow is imported: no message to its makers, and its folder store, which needs no database package.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
@@ -15,7 +13,7 @@ from mlflow import MlflowClient
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from air_recsys import AIR, DMF
-from air_recsys.exceptions import DataError, DivergenceError, MissingExtraError
+from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.models.tracking import MLflowCallback, TensorBoardCallback
 
 
@@ -186,18 +184,3 @@ def test_data_that_are_refused_make_no_run(store):
         model.fit("ratings.csv", callbacks=[tracker])
     assert tracker.run_id is None
     assert MlflowClient(store).search_runs(["0"]) == []
-
-
-# -------------------------------------------------------------------- missing packages
-
-
-@pytest.mark.parametrize(
-    ("module", "build"),
-    [("tensorboard", lambda folder: TensorBoardCallback(folder)), ("mlflow", lambda folder: MLflowCallback(AIR()))],
-)
-def test_a_missing_extra_is_named(monkeypatch, tmp_path, module, build):
-    monkeypatch.setitem(sys.modules, module, None)
-    message = f"this needs {module}, which is not installed: pip install 'air-recsys[track]'"
-    with pytest.raises(MissingExtraError, match=re.escape(message)):
-        build(tmp_path / "run")
-    assert list(tmp_path.iterdir()) == []

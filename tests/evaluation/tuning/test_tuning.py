@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation.tuning import METRICS, default_space, tune
-from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataError, DataFileError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
 from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.splits import random_holdout
@@ -520,13 +520,6 @@ def test_bad_places_are_told_before_any_training(tmp_path):
     with fails(DataFileError, "expected a new file or a study (SQLite), found other content in"):
         search(storage=tmp_path / "ratings.csv")
     assert (tmp_path / "ratings.csv").read_text() == "user,item,rating\n"
-
-
-@pytest.mark.usefixtures("no_training")
-def test_a_missing_optuna_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with fails(MissingExtraError, "this needs optuna, which is not installed: pip install 'air-recsys[tune]'"):
-        search()
 
 
 def test_settings_that_go_together_are_not_refused_one_by_one():

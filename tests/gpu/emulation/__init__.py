@@ -5,17 +5,15 @@ Every operator is checked by CUDA's rules before it runs on the CPU with real nu
 
 * operands on two devices, `numpy()` of a tensor on the device, a generator of another device are the errors of torch;
 * waits of the host for the device (`item`, `bool`, `nonzero`, `cpu()`, copies of pageable memory) are counted by line;
-* a stream that uses what another one has written, without having waited for it, is a `RaceError`;
-* `torch.cuda.graph` records operators and runs none of them; `replay` runs them in the memory that they had then;
-* the bytes of living tensors are counted, and more than the device has is `OutOfMemoryError`;
-* operators whose sums have no fixed order on a GPU are listed: a seed does not fix what they return.
+* the bytes of living tensors are counted, and more than the device has is `OutOfMemoryError`.
 
-Times, missing kernels, other roundings, the caching allocator and NCCL are not emulated.
+Times, missing kernels, other roundings, sums without a fixed order, streams, captured graphs (steps are launched one
+by one), the caching allocator and NCCL are not emulated: the tests of this folder have them on a real device.
 
 `plugin` emulates two devices for a whole run of pytest; `tests/gpu/test_emulated.py` starts such a run.
 """
 
-from emulation.machine import CaptureError, RaceError, is_on, watched
+from emulation.machine import is_on, watched
 from emulation.switch import emulated
 
-__all__ = ["CaptureError", "RaceError", "emulated", "is_on", "watched"]
+__all__ = ["emulated", "is_on", "watched"]

@@ -17,15 +17,12 @@ class Facts(NamedTuple):
 
     name: str  # as in `rules`
     is_pointwise: bool
-    written: tuple[tuple[int, str], ...]  # places and names of the arguments that it writes to
 
 
 @cache
 def facts_of(func: Any) -> Facts:
     """Return what the schema of an operator says."""
-    arguments = enumerate(func._schema.arguments)
-    written = [(place, it.name) for place, it in arguments if it.alias_info is not None and it.alias_info.is_write]
-    return Facts(func._schema.name.split("::")[1], torch.Tag.pointwise in func.tags, tuple(written))
+    return Facts(func._schema.name.split("::")[1], torch.Tag.pointwise in func.tags)
 
 
 class Call:
@@ -49,19 +46,3 @@ class Call:
         kwargs = mapped(self.kwargs, unwrapped)
         kwargs |= {name: value for name, value in (("device", _CPU), ("pin_memory", False)) if kwargs.get(name)}
         return Call(self.func, mapped(self.args, unwrapped), kwargs)
-
-    def frozen(self) -> Call:
-        """Return the call with copies of the operands on the host, which a graph reads once."""
-
-        def copied(value: Any) -> Any:
-            on_host = isinstance(value, torch.Tensor) and not isinstance(value, DeviceTensor)
-            return value.clone() if on_host else value
-
-        return Call(self.func, mapped(self.args, copied), mapped(self.kwargs, copied))
-
-    def written(self) -> list[torch.Tensor]:
-        """Return the operands that the operator writes to."""
-        values = [
-            self.args[place] if place < len(self.args) else self.kwargs.get(name) for place, name in self.facts.written
-        ]
-        return tensors_in(values)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from emulation import calls, generators, rules, tensors
-from emulation.machine import CaptureError, machine
+from emulation.machine import machine
 from emulation.seen import site
-
-if TYPE_CHECKING:
-    from emulation.graphs import Graph
 
 _CPU = torch.device("cpu")
 
@@ -31,21 +28,16 @@ def dispatch(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if call.name == "copy_":
         return _copied(call)
     _check_devices(call)
-    _wait(call, device)
-    return _run(call, device, _CPU if asked == _CPU else device)
+    _wait(call)
+    return _run(call, _CPU if asked == _CPU else device)
 
 
-def _run(call: calls.Call, device: torch.device, place: torch.device) -> Any:
-    """Run on the CPU, as work for the present stream of a device; wrap what comes out for `place`."""
-    graph = machine().capturing
-    if graph is not None:
-        _check_stream(call, device, graph)
-        call = call.frozen()
+def _run(call: calls.Call, place: torch.device) -> Any:
+    """Run on the CPU, and wrap what comes out for `place`."""
     own, inner = call.own, call.inner()
-    if graph is not None:
-        graph.keep(inner.written())
     found = inner.func(*inner.args, **inner.kwargs)
-    _account(call, inner, tensors.tensors_in([found]), device)
+    if call.name not in rules.FREE:
+        machine().seen.launches[call.name, site()] += 1
     wrappers = {id(one.inner): one for one in own}
 
     def wrapped(value: Any) -> Any:
@@ -57,47 +49,16 @@ def _run(call: calls.Call, device: torch.device, place: torch.device) -> Any:
     return tensors.mapped(found, wrapped)
 
 
-def _account(call: calls.Call, inner: calls.Call, outputs: list[torch.Tensor], device: torch.device) -> None:
-    """Count an operator, and put it in the order of streams or into the graph that is captured."""
-    state, graph = machine(), machine().capturing
-    read = {tensors.block_of(one.inner) for one in call.own}
-    written = {tensors.block_of(one) for one in inner.written()}
-    new = {tensors.block_of(one) for one in outputs} - read
-    if call.name not in rules.FREE:
-        state.seen.launches[call.name, site()] += 1
-        if _has_no_order(call, outputs):
-            state.seen.unordered[call.name, site()] += 1
-        if graph is None:
-            state.run(device.index, call.name, read - written, written, new)
-    if graph is not None:
-        is_kernel = call.name not in rules.FREE
-        graph.add(inner, outputs, read if is_kernel else set(), written | new if is_kernel else set())
-
-
-def _check_stream(call: calls.Call, device: torch.device, graph: Graph) -> None:
-    """Raise where an operator would run at once, while a graph is captured on another stream."""
-    stream = machine().streams[device.index]
-    if stream is not graph.stream:
-        where = f"{call.name} at {site()} runs on {stream}"
-        raise CaptureError(f"{where} while {graph.stream} is captured: it would be missing from the graph")
-
-
-def _has_no_order(call: calls.Call, outputs: list[torch.Tensor]) -> bool:
-    accumulates = call.name in ("index_put", "index_put_") and len(call.args) > 3 and call.args[3]
-    sums = call.name == "cumsum" and outputs[0].is_floating_point()
-    return call.name in rules.UNORDERED or accumulates or sums
-
-
-def _wait(call: calls.Call, device: torch.device) -> None:
+def _wait(call: calls.Call) -> None:
     """Let the host wait where it needs the result, or the size of it."""
     name = call.name
     indices = _indices(call)
     unknown_size = name == "repeat_interleave" and call.kwargs.get("output_size") is None
     masked = any(one.dtype in (torch.bool, torch.uint8) for one in indices)
     if name in rules.WAITS or unknown_size or masked:
-        machine().wait(device.index, name)
+        machine().wait(name)
     if any(not isinstance(one, tensors.DeviceTensor) for one in indices):
-        machine().wait(device.index, "copy of an index to the device")
+        machine().wait("copy of an index to the device")
 
 
 def _indices(call: calls.Call) -> list[torch.Tensor]:
@@ -130,15 +91,10 @@ def _moved(call: calls.Call, asked: torch.device | None) -> Any:
     origin = source.device
     target = origin if asked is None else asked
     if origin == target:
-        return _run(call, target, target)
-    index = origin.index if target.type == "cpu" else target.index
+        return _run(call, target)
     if "cpu" in (origin.type, target.type):
-        machine().wait(index, "copy to the host" if target.type == "cpu" else "copy to the device")
-    elif origin.type == "cuda":  # torch lets the streams of both wait for each other
-        machine().streams[index].knows(machine().streams[origin.index].clock)
+        machine().wait("copy to the host" if target.type == "cpu" else "copy to the device")
     inner = call.func(tensors.unwrapped(source), **call.kwargs | {"device": _CPU})
-    read = {tensors.block_of(source.inner)} if isinstance(source, tensors.DeviceTensor) else set()
-    machine().run(index, "copy", read, set(), {tensors.block_of(inner)} if target.type == "cuda" else ())
     machine().seen.launches["copy", site()] += 1
     return inner if target.type == "cpu" else tensors.DeviceTensor(inner, target)
 
@@ -149,5 +105,5 @@ def _copied(call: calls.Call) -> Any:
     to_host = not isinstance(target, tensors.DeviceTensor)
     device = source.device if to_host else target.device
     if to_host or (source.dim() and not isinstance(source, tensors.DeviceTensor)):
-        machine().wait(device.index, "copy to the host" if to_host else "copy to the device")
-    return _run(call, device, device)
+        machine().wait("copy to the host" if to_host else "copy to the device")
+    return _run(call, device)

@@ -9,12 +9,6 @@ WAITS = {
     *("to_sparse_csr", "_to_sparse_csr", "cholesky_inverse"),
 }
 
-# Their sums are added in the order in which threads come.
-UNORDERED = {
-    *("index_add_", "index_add", "scatter_add_", "scatter_add", "scatter_reduce", "scatter_reduce_", "put_", "histc"),
-    *("_embedding_bag_backward", "kthvalue", "median"),
-}
-
 # They start no kernel.
 FREE = {
     *("detach", "alias", "lift_fresh", "view", "_unsafe_view", "transpose", "t", "permute", "expand", "slice"),

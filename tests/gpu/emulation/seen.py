@@ -16,10 +16,8 @@ class Seen:
 
     Attributes
     ----------
-    launches, waits, unordered : Counter of (str, str)
-        Operators, waits of the host, and operators whose sums have no fixed order, by name and line.
-    captures, replays : int
-        Of CUDA graphs.
+    launches, waits : Counter of (str, str)
+        Operators, and waits of the host, by name and line.
     peak : int
         Bytes of living tensors.
     """
@@ -27,15 +25,12 @@ class Seen:
     def __init__(self) -> None:
         self.launches: Counter[Site] = Counter()
         self.waits: Counter[Site] = Counter()
-        self.unordered: Counter[Site] = Counter()
-        self.captures = self.replays = self.peak = 0
+        self.peak = 0
 
     def __str__(self) -> str:
         launches, waits = (sum(counts.values()) for counts in (self.launches, self.waits))
-        head = f"{launches} launches, {waits} waits, {self.captures} captures, {self.replays} replays, "
-        lines = [f"{head}peak {self.peak / 1e6:.1f} MB"]
-        for title, counts in (("waits", self.waits), ("no fixed order", self.unordered)):
-            lines += [f"{title}:", *(f"  {count:6d} {kind} at {line}" for (kind, line), count in counts.most_common())]
+        lines = [f"{launches} launches, {waits} waits, peak {self.peak / 1e6:.1f} MB"]
+        lines += [f"  {count:6d} {kind} at {line}" for (kind, line), count in self.waits.most_common()]
         return "\n".join(lines)
 
 

@@ -13,21 +13,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from air_recsys.training.steps import PlainSteps
 from emulation import operators, tensors
 from emulation.generators import Generator
-from emulation.graphs import Capture, Graph
-from emulation.machine import CaptureError, Machine, machine, switched_on
+from emulation.machine import Machine, machine, switched_on
 from emulation.seen import Seen
-from emulation.streams import (
-    DeviceContext,
-    Event,
-    Stream,
-    current_stream,
-    default_stream,
-    set_device,
-    stream_context,
-    synchronize,
-)
+from emulation.streams import DeviceContext, set_device, synchronize
 
 _LARGE = 141 * 10**9
 
@@ -39,14 +30,11 @@ def emulated(n_devices: int = 1, memory: int = _LARGE) -> Iterator[Seen]:
     state, lifts = Machine(n_devices, memory), torch._C._only_lift_cpu_tensors()
     with ExitStack() as stack:
         stack.enter_context(switched_on(state))
-        state.default_streams = [Stream(index) for index in range(n_devices)]
-        state.streams = list(state.default_streams)
         for name, value in _of_cuda(state).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value, create=True))
         stack.enter_context(mock.patch.object(torch, "Generator", Generator))
         stack.enter_context(mock.patch.object(torch.func, "vjp", _vjp))
-        for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
-            stack.enter_context(mock.patch.object(torch.optim.Optimizer, name, _check_capturable, create=True))
+        stack.enter_context(mock.patch("air_recsys.training.steps.CapturedSteps", PlainSteps))
         stack.callback(torch._C._set_only_lift_cpu_tensors, lifts)
         torch._C._set_only_lift_cpu_tensors(True)
         stack.enter_context(_Functions())
@@ -60,20 +48,13 @@ def _of_cuda(state: Machine) -> dict[str, Any]:
         "_lazy_init": lambda: None,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "is_current_stream_capturing": lambda: state.capturing is not None,
+        "is_current_stream_capturing": lambda: False,
         "device_count": lambda: state.n_devices,
         "current_device": lambda: state.current,
         "get_device_name": lambda device=None: "an emulated GPU",
         "set_device": set_device,
         "device": DeviceContext,
-        "Stream": Stream,
-        "Event": Event,
-        "stream": stream_context,
-        "current_stream": current_stream,
-        "default_stream": default_stream,
         "synchronize": synchronize,
-        "CUDAGraph": Graph,
-        "graph": Capture,
         "empty_cache": lambda: None,
         "mem_get_info": lambda device=None: (state.memory - state.live, state.memory),
         "memory_allocated": lambda device=None: state.live,
@@ -106,11 +87,6 @@ def _numbered(value: Any) -> Any:
 class _Operators(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return operators.dispatch(func, args, kwargs or {})
-
-
-def _check_capturable(optimizer: torch.optim.Optimizer) -> None:
-    if machine().capturing is not None and not all(group["capturable"] for group in optimizer.param_groups):
-        raise CaptureError("Attempting CUDA graph capture of step() but param_groups' capturable is False")
 
 
 _real_vjp = torch.func.vjp

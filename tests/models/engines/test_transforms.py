@@ -131,14 +131,18 @@ BAD = {
 def test_a_bad_entry_is_named_before_any_work(transforms, message):
     with refused(message):
         parse_transforms(transforms, (N_USERS, N_ITEMS))
+
+
+@pytest.mark.parametrize("name", ["a name", "zero", "one axis", "Rows", "blocks:13"])
+def test_a_model_refuses_bad_entries_before_any_work(name):
+    transforms, message = BAD[name]
     model = AIR.for_completion(transforms=transforms, **CPU)
     with refused(message):
         model.fit(dense())
     assert not hasattr(model, "interactions_")
 
 
-@pytest.mark.parametrize("options", [{"transforms": [("rows", 1.0)]}, {"tv_reg": 0.1}], ids=["transforms", "tv_reg"])
-@pytest.mark.parametrize("width", [1, N_ITEMS - 1])
+@pytest.mark.parametrize(("options", "width"), [({"transforms": [("rows", 1.0)]}, 1), ({"tv_reg": 0.1}, N_ITEMS - 1)])
 def test_further_terms_need_full_width(options, width):
     (name,) = options
     with pytest.raises(ParameterError, match=f"^{name} needs? full width, n_factors=None, found n_factors={width}"):
@@ -146,9 +150,9 @@ def test_further_terms_need_full_width(options, width):
     short(n_factors=N_ITEMS, n_epochs=2, **options).fit(dense())
 
 
-@pytest.mark.parametrize("value", [-1, np.nan, "1", None])
 @pytest.mark.parametrize(
-    ("kind", "others"), [(AIR.for_completion, "'auto' or "), (by_paper, "'auto' or "), (RDMF, "")]
+    ("kind", "others", "value"),
+    [(AIR.for_completion, "'auto' or ", np.nan), (by_paper, "'auto' or ", "1"), (RDMF, "", None), (RDMF, "", -1)],
 )
 def test_a_bad_total_variation_is_named(kind, others, value):
     with refused(f"tv_reg must be {others}a number >= 0, found {value!r}"):

@@ -85,11 +85,11 @@ def test_lists_are_the_best_unseen_items_with_the_scores_of_predict(fitted):
     assert not seen[lists["user"], lists["item"]].any()
 
 
-def test_small_blocks_change_nothing(fitted, monkeypatch):
+def test_small_blocks_change_nothing(fitted, blocks_of):
     model, data, *_ = fitted
     pairs = data.user_ids[data.user_index], data.item_ids[data.item_index]
     expected = model.predict(*pairs), model.recommend(data.user_ids, 3)
-    monkeypatch.setattr(ranker, "_BLOCK_ENTRIES", 7 * data.n_items)
+    blocks_of(7 * data.n_items)
     np.testing.assert_allclose(model.predict(*pairs), expected[0], rtol=1e-6)
     assert model.recommend(data.user_ids, 3)["item"].equals(expected[1]["item"])
 

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.models import GraphRanker
-from air_recsys.models.ranking import lists
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 12, "n_validation": 100, "device": "cpu"}
 GIVEN: dict[str, Any] = SMALL | {"settings": {}}
@@ -36,10 +35,10 @@ def with_empty_users() -> GraphRanker:
 
 @pytest.mark.parametrize("choice", [{}, {"exclude": [0]}, {"items": [4, 19, 8]}, {"exclude_seen": False}])
 def test_users_without_items_get_what_is_popular(
-    with_empty_users: GraphRanker, monkeypatch: pytest.MonkeyPatch, choice: dict[str, Any]
+    with_empty_users: GraphRanker, blocks_of: Any, choice: dict[str, Any]
 ) -> None:
     model, asked = with_empty_users, [7, 1, 3, 2, 500]
-    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 2 * 3)  # two users at a time
+    blocks_of(2 * 3)  # two users at a time
     found = model.recommend(asked, 3, **choice)
     expected = model.fold_in(sp.csr_array((1, ITEMS))).recommend(3, **choice).drop(columns="user")
     assert set(expected["source"]) == {"popular"}

@@ -2,7 +2,6 @@
 
 import io
 import math
-import sys
 import zlib
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from air_recsys.data.images import files
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.images import load_image, load_test_image, save_image
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
@@ -176,14 +175,6 @@ def test_a_damaged_file_is_an_image_or_a_data_error(tmp_path_factory, form, data
 def test_a_size_that_is_none(tmp_path, size):
     with pytest.raises(ParameterError, match="size must be an integer >= 1"):
         load_image(write(tmp_path / "a.png", COLOURS), size)
-
-
-@pytest.mark.parametrize(("module", "size"), [("PIL.Image", None), ("skimage.transform", 4)])
-def test_a_missing_extra_is_named(tmp_path, monkeypatch, module, size):
-    file = write(tmp_path / "a.png", COLOURS)
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'air-recsys\[images\]'"):
-        load_image(file, size)
 
 
 # ---------------------------------------------------------------- the paper's images

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from model_cases import ITEMS, MODELS, N_ITEMS, USERS, fitted, frame, with_factors
 
 from air_recsys import AIR, BiasModel
-from air_recsys.exceptions import MissingExtraError, ModelFileError, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import ModelFileError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import faiss_items
 
@@ -260,10 +259,3 @@ def test_n_out_of_range(n, message):
 def test_there_is_no_index_before_fit():
     with fails(NotFittedError, "this AIR is not fitted yet: call fit first"):
         AIR().to_faiss()
-
-
-def test_a_missing_faiss_is_named_with_its_extra(monkeypatch):
-    model = BiasModel().fit(frame())
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    with fails(MissingExtraError, "this needs faiss, which is not installed: pip install 'air-recsys[ann]'"):
-        model.to_faiss()

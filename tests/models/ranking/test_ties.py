@@ -15,7 +15,7 @@ from model_cases import MODELS, fitted, with_factors
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.models import GraphRanker
-from air_recsys.models.ranking import catalogue, ties
+from air_recsys.models.ranking import catalogue
 from air_recsys.models.ranking import top_items as module
 from air_recsys.models.ranking.ties import TOLERANCE, best_of
 from air_recsys.models.ranking.top_items import top_items
@@ -79,12 +79,12 @@ def test_a_tie_longer_than_a_few_steps_is_followed_to_its_end():
     assert best_of(scores, 3, 0.5 / TOLERANCE)[0].tolist() == [[0, 1, 2], [39, 38, 37]]
 
 
-def test_rows_of_one_block_have_tolerances_of_their_own(monkeypatch):
+def test_rows_of_one_block_have_tolerances_of_their_own(blocks_of):
     scores = np.tile([1.0, 2.0, 3.0], (3, 1))
     expected = [[2, 1], [0, 1], [2, 1]]
     reach = np.array([0.5, 1.0, np.inf]) / TOLERANCE
     assert best_of(scores, 2, reach)[0].tolist() == expected  # where there is no bound nothing but equal scores ties
-    monkeypatch.setattr(ties, "_BLOCK_ENTRIES", 1)
+    blocks_of(1)
     assert best_of(scores, 2, reach)[0].tolist() == expected
 
 

@@ -143,19 +143,13 @@ def test_blocks_have_the_size_asked_for(monkeypatch):
     assert shapes == [(20, 40), (20, 40), (10, 40)]
 
 
-def test_default_blocks_keep_to_the_budget(monkeypatch):
-    monkeypatch.setattr(module, "_CACHE_ENTRIES", 10 * 40)
-    monkeypatch.setattr(module, "_ROWS_WORTH_A_PRODUCT", 4)
-    shapes = block_shapes(monkeypatch)
-    top_items(*random_factors(), 3)
-    assert set(shapes) == {(10, 40)}
+def test_default_blocks_stay_in_the_cache_of_a_processor(monkeypatch):
+    shapes, rng = block_shapes(monkeypatch), np.random.default_rng(0)
+    top_items(rng.normal(size=(12_000, 2)), rng.normal(size=(100, 2)), np.zeros(100), 3)
+    assert max(shapes) == (2**20 // 100, 100)
     shapes.clear()
-    top_items(*random_factors(n_items=400), 3)
-    assert max(shapes) == (4, 400)  # no fewer rows than a product is worth,
-    monkeypatch.setattr(module, "_MAX_ENTRIES", 2 * 400)
-    shapes.clear()
-    top_items(*random_factors(n_items=400), 3)
-    assert set(shapes) == {(2, 400)}  # unless memory ends before
+    top_items(rng.normal(size=(100, 2)), rng.normal(size=(20_000, 2)), np.zeros(20_000), 3)
+    assert max(shapes) == (64, 20_000)  # no fewer rows than a product is worth
 
 
 # -------------------------------------------------------------------- bad input

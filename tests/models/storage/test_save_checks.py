@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from covering import covering
 from model_cases import MODELS, fitted, frame
 
 from air_recsys import GlobalMean, Interactions
@@ -172,8 +173,10 @@ OF_POSTERIOR = (
 )
 
 
-@pytest.mark.parametrize("corruption", CORRUPTIONS)
-@pytest.mark.parametrize("part", [*PARTS, *OF_POSTERIOR])
+@pytest.mark.parametrize(
+    ("part", "corruption"),
+    [*covering([*PARTS, *OF_POSTERIOR], CORRUPTIONS), *covering([*OF_POSTERIOR, *PARTS], CORRUPTIONS)],
+)
 def test_a_model_is_refused_or_loads(part, corruption, saved):
     model, before = copy.copy(posterior()), saved.read_bytes()
     try:

@@ -12,9 +12,7 @@ from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("size", [1, 6, 7, 29])
+@pytest.mark.parametrize(("size", "side", "weighted"), [(1, 0, True), (6, 1, False), (7, 1, True), (29, 0, False)])
 def test_blocks_have_the_sums_of_their_rows(size, side, weighted):
     data = drawn(m=30, n=20)
     data.seen[6:8] = data.seen[-1] = False  # a block may be empty
@@ -49,9 +47,10 @@ class Part(Exchange):
         return slice(*self.rows.indices(n_rows))
 
 
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("sample", [False, True])
-@pytest.mark.parametrize("cuts", [(0, 20), (0, 1, 13)], ids=["two", "three"])
+@pytest.mark.parametrize(
+    ("sample", "side", "cuts"),
+    [(False, 0, (0, 20)), (False, 1, (0, 1, 13)), (True, 1, (0, 20)), (True, 0, (0, 1, 13))],
+)
 def test_the_rows_of_all_parts_are_those_of_one_process(sample, side, cuts):
     """With the same numbers drawn: of Gaussians, and of draws."""
     entries = observed(drawn(m=40, n=30))

@@ -184,9 +184,9 @@ def dense(case, data, weights, side, row):
     return mean, covariance, s - 2 * h @ mean + np.sum(a * (covariance + np.outer(mean, mean)))
 
 
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("width", [1, 3, 12])
+@pytest.mark.parametrize(
+    ("width", "weighted", "side"), [(1, False, 0), (1, True, 1), (3, True, 0), (12, False, 1), (12, True, 0)]
+)
 def test_every_row_is_the_dense_formula(width, weighted, side):
     case, data, weights = given(width, weighted=weighted, side=side)
     assert size_of(12) > SLAB  # triangles are cut in the middle of a row
@@ -198,9 +198,9 @@ def test_every_row_is_the_dense_formula(width, weighted, side):
         np.testing.assert_allclose(found.errors[row], errors, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("block", [1, 7, 29])
-@pytest.mark.parametrize("draws", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("block", "draws", "weighted"), [(1, False, True), (1, True, False), (7, True, True), (29, False, False)]
+)
 def test_blocks_are_one_block(weighted, block, draws, monkeypatch):
     case, _, _ = given(spread=not draws, weighted=weighted)
     ((_, entries),) = case.blocks

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models.learned import Snapshot
 from air_recsys.report.plots import (
     community_table,
@@ -295,9 +295,3 @@ def test_no_display_is_needed_and_nothing_stays(plot, model, monkeypatch):
     target = io.BytesIO()
     plot(two_groups() if plot in PANELS else model).savefig(target, dpi=40)
     assert target.getvalue().startswith(b"\x89PNG")
-
-
-def test_a_missing_matplotlib_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"this needs matplotlib, .* pip install 'air-recsys\[viz\]'"):
-        plot_adjacency(two_groups())
