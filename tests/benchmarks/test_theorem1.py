@@ -123,7 +123,7 @@ def result():
 
 
 def test_the_theorem_holds_from_balanced_starts_only(result):
-    rows = result[0].rows
+    rows = result.rows
     balanced = [row for row in rows if row["start"] == "balanced"]
     assert all(row["holds"] for row in balanced)
     medians = [row for row in rows if row not in balanced and row["statement"].endswith("median error")]
