@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 from sklearn.base import clone
@@ -12,47 +13,47 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import StrongSplit
-from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.datasets import load_movielens
+from air_recsys.evaluation.results import mean_of
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR, BiasModel
 from air_recsys.splits import strong_generalisation
+from benchmarks.harness import Found
 
 Side = Literal["user", "item"]
 _HIDDEN = 0.1
 _SHOWN = (0.2, 0.5, 0.8)
 
 
-def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = "") -> tuple[ResultTable, ResultTable]:
+def bench_fold_in(root: Path, **case: Any) -> Found:
+    """Folding into MovieLens-100K, see `folded_in`."""
+    return folded_in(load_movielens(root, "100k"), **case)
+
+
+def folded_in(data: Interactions, *, seeds: int, settings: dict[str, Any]) -> Found:
     """Hide users (then items), show a share of their ratings, predict the rest.
 
     Parameters
     ----------
-    air : AIR
-        The model to fold into.
     seeds : int
         Splits to average over.
-    protocol : str
-        Where the data came from.
+    settings : dict
+        Parameters of `AIR.for_ratings`, the model to fold into.
 
     Returns
     -------
-    means, single : ResultTable
-        Test RMSE of the hidden ratings, and seconds: of folding all hidden rows in, or of training anew.
+    Found
+        Test RMSE of the hidden ratings, and seconds: of folding all hidden rows in, or of training anew; means, and
+        single splits.
     """
-    single = ResultTable("Single splits", protocol)
+    air, single = AIR.for_ratings(**{"random_state": 0} | settings), []
     sides: tuple[Side, ...] = ("user", "item")
     cases = list(itertools.product(sides, _SHOWN, range(seeds)))
-    for side, shown, seed in tqdm(cases, unit="split", desc="bench fold-in"):
+    for side, shown, seed in tqdm(cases, unit="split", desc="fold-in"):
         split = _split(data, side, shown, seed)
         for name, result in _results(data, split, air):
-            single.rows.append({"new": f"{side}s", "shown": shown, "model": name, "seed": seed} | result)
-    return ResultTable(
-        "New users and new items",
-        f"{protocol}; {_HIDDEN:.0%} of the users (items) hidden at random, a share of their ratings shown, RMSE on "
-        f"the rest; mean of {seeds} splits",
-        mean_of(single.rows, ("new", "shown", "model")),
-        ["seconds: folding in all hidden rows, or training anew with what is shown of them"],
-    ), single
+            single.append({"new": f"{side}s", "shown": shown, "model": name, "seed": seed} | result)
+    return Found(mean_of(single, ("new", "shown", "model")), single)
 
 
 def _split(data: Interactions, side: Side, shown: float, seed: int) -> StrongSplit:

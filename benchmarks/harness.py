@@ -118,14 +118,14 @@ class Case(NamedTuple):
         return getattr(importlib.import_module(module), function)
 
 
-def read_cases(name: str) -> tuple[str, dict[str, Case]]:
-    """What a benchmark is about, and its cases by name."""
+def read_cases(name: str) -> tuple[str, str, dict[str, Case]]:
+    """What a benchmark is about, the case that runs where none is named, the first or "all", and its cases by name."""
     content = tomllib.loads((EXPERIMENTS / f"{name}.toml").read_text(encoding="utf-8"))
-    about, cases = content.pop("about"), {}
+    about, default, cases = content.pop("about"), content.pop("default", None), {}
     for case, table in content.items():
         how = table.pop("run"), table.pop("titles"), table.pop("protocols"), table.pop("notes", [])
         cases[case] = Case(f"{name} {case}", *how, table.pop("data", []), table.pop("extras", {}), table)
-    return about, cases
+    return about, default or next(iter(cases)), cases
 
 
 def spent_on(call: Callable[[], Result]) -> tuple[Result, dict[str, float]]:

@@ -23,7 +23,6 @@ from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import calibration_error
 from benchmarks.accuracy.experiments import experiment, published_rows
-from benchmarks.accuracy.peers.dnilmf import dnilmf_scores
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 from benchmarks.accuracy.peers.wknnir import wknnir_scores
@@ -31,7 +30,6 @@ from benchmarks.accuracy.peers.wknnir import wknnir_scores
 _TEXTS = experiment("dti")
 SEEDS: tuple[int, ...] = tuple(_TEXTS["seeds"])
 NRLMF_SETTINGS: dict[str, Any] = _TEXTS["nrlmf"]
-DNILMF_SETTINGS: dict[str, Any] = _TEXTS["dnilmf"]
 
 
 class Scores:
@@ -76,10 +74,8 @@ def dti_systems(
     if any(each is None for each in beside):
         raise DataError("expected similarities of drugs and of targets, found only one of them or none")
     tables = [each.to_numpy() for each in beside if each is not None]
-    nrlmf, dnilmf = partial(nrlmf_scores, **NRLMF_SETTINGS), partial(dnilmf_scores, **DNILMF_SETTINGS)
     peers = {
-        "NRLMF": (nrlmf, f"PyDTI's defaults: {_words(NRLMF_SETTINGS)}"),
-        "DNILMF": (dnilmf, f"its program's defaults: {_words(DNILMF_SETTINGS)}"),
+        "NRLMF": (partial(nrlmf_scores, **NRLMF_SETTINGS), f"PyDTI's defaults: {_words(NRLMF_SETTINGS)}"),
         "RLS-WNN": (wnn_gip_scores, "RLS-Kron with nearest profiles, PyDTI's defaults"),
     } | ({"WkNNIR": (wknnir_scores, "neighbours and decay by inner cross-validation")} if whole else {})
     return air | {name: System(Scores(score, *tables).fit, told) for name, (score, told) in peers.items()}

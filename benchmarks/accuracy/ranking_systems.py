@@ -12,7 +12,7 @@ from air_recsys.evaluation.system import System, make_implicit, train
 from air_recsys.evaluation.systems import comparable_systems, ranker_system
 from benchmarks.accuracy.experiments import experiment
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
-from benchmarks.accuracy.peers.filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
+from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Selection
 
@@ -20,7 +20,6 @@ _TEXTS = experiment("ranking")
 LADDERS: dict[str, Grid] = _TEXTS["ladder"]
 """The settings that a search goes on to from the best of a grid, by the system."""
 _SEARCHED_ONLY = ("EASE", "RDLAE", "Turbo-CF")
-_FILTERS = {"GF-CF": GFCF, "BSPM": BSPM, "ChebyCF": ChebyCF, "Turbo-CF": TurboCF}
 
 
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
@@ -69,7 +68,7 @@ def _peers(data: str, seed: int, threads: int, validation: str) -> dict[str, Sys
     } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in grids_of(data)}
     peers = {name: _peer(data, name, make, seed, validation) for name, make in makers.items()}
     conventions = _TEXTS["convention"].get(split_of(data), {})
-    settled = {name: _by_convention(name, settings, seed) for name, settings in conventions.items()}
+    settled = {name: _by_convention(settings, seed) for name, settings in conventions.items()}
     systems = peers | {f"{name} by convention": peer for name, peer in settled.items()}
     if validation == "last":
         weighed = {name: peer for name, peer in (settled or peers).items() if peer.new_users}
@@ -110,11 +109,9 @@ def _peer(data: str, name: str, make: Any, seed: int, validation: str) -> System
     return System(trained, told + further, needs, needs or "", new_users=new_users)
 
 
-def _by_convention(name: str, settings: dict[str, Any], seed: int) -> System:
-    fixed = {setting: None if value == "none" else value for setting, value in settings.items()}
-    told = f"written from its paper and program, {_told(fixed)}: the settings of the paper for this split"
-    shared = {"random_state": seed} if issubclass(_FILTERS[name], Filter) else {}
-    return System(partial(train, partial(_FILTERS[name], **shared), fixed), told, new_users=True)
+def _by_convention(settings: dict[str, Any], seed: int) -> System:
+    told = f"written from its paper and program, {_told(settings)}: the settings of the paper for this split"
+    return System(partial(train, partial(GFCF, random_state=seed), settings), told, new_users=True)
 
 
 def _with_half_lives(peer: System, seed: int) -> System:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.cli import options, paths
-from air_recsys.cli.evaluate import DataSet, load_dataset
+from air_recsys.cli import options
 from air_recsys.exceptions import DataError, ParameterError
 from benchmarks.accuracy.experiments import experiment
 
@@ -39,8 +38,6 @@ def _one_of(option: str, names: Iterable[str], text: str) -> Any:
 
 
 RATING_DATA, RANKING_DATA = experiment("ratings")["set"], experiment("ranking")["set"]
-SOLVERS = ("variational", "langevin", "adam")
-HOSTS = ("surprise", "implicit", "cornac", "sklearn")
 RankingSets = Annotated[
     list[str] | None,
     _one_of(
@@ -225,41 +222,6 @@ def ranking(
             _publish_next(reports, report, call, json_file)
 
 
-def ranking_times(
-    sets: Annotated[list[str] | None, _one_of("--set", RANKING_DATA, "May be repeated. By default gowalla.")] = None,
-    data: options.DataFolder = None,
-    seed: options.Seed = 0,
-    threads: Threads = 2,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Time GraphRanker and implicit's ALS: with the search of the settings, with the chosen ones, and their lists."""
-    from air_recsys.datasets import data_root
-    from benchmarks.accuracy.ranking import bench_ranking_times
-    from benchmarks.accuracy.ranking_data import RANKING_SETS
-
-    root = data_root(data)
-    reports: list[ResultTable] = []
-    for name in sets or ["gowalla"]:
-        shown = RANKING_SETS[name].load(root).train
-        reports.append(bench_ranking_times(name, shown, seed=seed, threads=threads))
-        options.publish(reports, json_file, shown=reports[-1:])
-
-
-def ranking_splits(
-    sets: RankingSets = None,
-    data: options.DataFolder = None,
-    seed: options.Seed = 0,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Whether the tested items of a user belong together, as in a split in time; beside a random part."""
-    from air_recsys.datasets import data_root
-    from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, bench_ranking_splits
-
-    root = data_root(data)
-    folds = {name: RANKING_SETS[name].load(root) for name in sets or BY_DEFAULT}
-    options.publish([bench_ranking_splits(folds, seed)], json_file)
-
-
 def dti(
     sets: Annotated[
         list[str] | None, _one_of("--set", ("nr", "gpcr", "ic", "e"), "May be repeated. By default nr, gpcr, ic.")
@@ -281,7 +243,7 @@ def dti(
     threads: Threads = 1,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF, DNILMF and WkNNIR; published figures."""
+    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF and WkNNIR; published figures."""
     from air_recsys.datasets import data_root, load_yamanishi
     from benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities, dti_systems
 
@@ -334,71 +296,6 @@ def affinities(
         _publish_next(reports, report, command, json_file)
 
 
-def hosts(
-    host: Annotated[
-        list[str] | None, _one_of("--host", HOSTS, "A host; may be repeated. By default all four.")
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        _one_of("--set", experiment("hosts")["likes"], "Likes for implicit; may be repeated. By default all three."),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of splits of these likes, from --first-seed on.")
-    ] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 25,
-    data: options.DataFolder = None,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Our adapters beside the hosts' own models: errors, rankings, and what a prediction costs, in one run."""
-    from air_recsys.datasets import data_root
-    from benchmarks.hosts import bench_host
-
-    chosen = host or list(HOSTS)
-    root = None if chosen == ["sklearn"] else data_root(data)
-    splits = None if seeds is None else range(first_seed, first_seed + seeds)
-    tables = [table for each in chosen for table in bench_host(each, root, sets=sets or (), seeds=splits)]
-    options.publish(tables, json_file)
-
-
-def fold_in(
-    dataset: Annotated[DataSet, typer.Option(help="Ratings to fold into.")] = DataSet.ML_100K,
-    data: options.DataFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Test error of new users and new items that were folded in, beside training anew."""
-    from air_recsys.models import AIR
-    from benchmarks.fold_in import bench_fold_in
-
-    chosen = options.parse_settings(settings)
-    air = AIR.of_preset("ratings", **{"random_state": 0, "device": device} | chosen)
-    ratings = load_dataset(dataset, data)
-    protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
-    options.publish_means(*bench_fold_in(ratings, air, seeds, protocol), json_file)
-
-
-def explanations(
-    dataset: Annotated[DataSet, typer.Option(help="Ratings to train on.")] = DataSet.ML_100K,
-    data: options.DataFolder = None,
-    solvers: Annotated[list[str] | None, _one_of("--solver", SOLVERS, "May be repeated. By default all.")] = None,
-    pairs: Annotated[int, typer.Option(min=1, help="Number of random pairs to explain.")] = 1000,
-    seed: options.Seed = 0,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Whether explanations add up, what they leave over, and which parts carry the scores."""
-    from air_recsys.models import AIR
-    from benchmarks.explanations import bench_explanations
-
-    models = {
-        f"for_ratings(solver={solver})": AIR.for_ratings(solver=solver, random_state=seed, device="cpu")
-        for solver in solvers or SOLVERS
-    }
-    table = bench_explanations(load_dataset(dataset, data), models, pairs, seed, f"{dataset.value}, all ratings")
-    options.publish_means(table, None, json_file)
-
-
 def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
     """Parameters of `DrugTargetAIR` from NAME=VALUE."""
     from air_recsys.dti import DrugTargetAIR
@@ -408,17 +305,6 @@ def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
         if name not in names:
             raise ParameterError(f"--air expects a parameter of DrugTargetAIR ({', '.join(names)}), found {name!r}")
     return parameters
-
-
-def page(
-    results: Annotated[list[Path], typer.Argument(help="Files that --json of ratings, dti or ranking wrote.")],
-    out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write, in Markdown.")],
-) -> None:
-    """Write the page of accuracy tables from result files."""
-    from benchmarks.paper.pages import accuracy_page
-
-    out.write_text(accuracy_page(results), encoding="utf-8")
-    typer.echo(f"wrote {out}")
 
 
 def benchmark_command(
@@ -446,13 +332,7 @@ def _publish_next(reports: list[ResultTable], report: ResultTable, call: str, js
 COMMANDS = {
     "ratings": ratings,
     "ranking": ranking,
-    "ranking-times": ranking_times,
-    "ranking-splits": ranking_splits,
     "dti": dti,
     "affinities": affinities,
-    "hosts": hosts,
-    "fold-in": fold_in,
-    "explanations": explanations,
-    "accuracy-page": page,
 }
 """The commands of ``python -m benchmarks`` by their names."""

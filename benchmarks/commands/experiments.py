@@ -16,7 +16,7 @@ Threads = Annotated[int, typer.Option(min=1, help="Threads of the process that i
 
 def command_of(name: str) -> Callable[..., None]:
     """The command that runs cases of a benchmark and prints their tables."""
-    about, cases = read_cases(name)
+    about, default, cases = read_cases(name)
 
     def command(
         chosen: Annotated[list[str] | None, typer.Argument(metavar="[CASE]...", show_default=False)] = None,
@@ -29,7 +29,7 @@ def command_of(name: str) -> Callable[..., None]:
         json_file: options.JsonFile = None,
     ) -> None:
         changes = options.parse_values(settings)
-        wanted = [case.changed(changes) for case in _chosen(cases, chosen)]
+        wanted = [case.changed(changes) for case in _chosen(cases, chosen or [default])]
         roots = [case.folder(data) for case in wanted]
         tables = []
         for case, root in zip(wanted, roots, strict=True):
@@ -39,12 +39,12 @@ def command_of(name: str) -> Callable[..., None]:
         if name == "faults" and any(map(n_faults, tables)):
             raise typer.Exit(1)
 
-    command.__doc__ = f"{about}\n\nCases: {', '.join(cases)}; by default {next(iter(cases))}, and all by the word all."
+    command.__doc__ = f"{about}\n\nCases: {', '.join(cases)}; by default {default}, and all by the word all."
     return command
 
 
-def _chosen(cases: dict[str, Case], names: list[str] | None) -> list[Case]:
-    names = list(cases) if names == ["all"] else names or [next(iter(cases))]
+def _chosen(cases: dict[str, Case], names: list[str]) -> list[Case]:
+    names = list(cases) if names == ["all"] else names
     if unknown := [name for name in names if name not in cases]:
         raise ParameterError(f"expected cases of {', '.join(cases)}, found {unknown[0]!r}")
     return [cases[name] for name in names]

@@ -1,4 +1,4 @@
-"""Commands of the paper: ``paper WHAT``, its reports, and the story of a training."""
+"""Commands of the paper: ``paper WHAT``, and the reports from its results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from air_recsys.cli import options
 from air_recsys.exceptions import DataFileError, ParameterError
 
 if TYPE_CHECKING:
-    from benchmarks.paper.figures import Drawn
+    from air_recsys.evaluation.results import ResultTable
     from benchmarks.paper.runs import Options
 
 _TABLES = ("table1", "ours", "untouched")
@@ -85,26 +85,7 @@ def reports() -> None:
         typer.echo(f"wrote {REPORTS / name}")
 
 
-def story(
-    seeds: Annotated[int, typer.Option(min=0, help="Catalogues that say which groups come first; 0 for none.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="Folder for a page and a picture of one training.")] = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """How communities form through a training on made catalogues, and whether coarse or fine groups come first."""
-    from benchmarks.catalogue import make_catalogue
-    from benchmarks.story import bench_levels, draw_course, of_catalogue, steps_table, write_page
-
-    course = of_catalogue(make_catalogue(), device=device)
-    if out is not None:
-        _check_folder(out)
-        for path in (write_page(course, out / "story.html"), draw_course(course, out / "story.png")):
-            typer.echo(f"wrote {path}")
-    tables = [steps_table(course), *(bench_levels(seeds, device) if seeds else ())]
-    options.publish(tables, json_file)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"paper": paper, "reports": reports, "story": story}
+COMMANDS: dict[str, Callable[..., None]] = {"paper": paper, "reports": reports}
 
 
 def _read_by(what: str) -> tuple[str, ...]:
@@ -160,32 +141,27 @@ def _measure(
         from benchmarks.paper.steps import table2
 
         options.publish_means(table2(device=how.device, quick=how.quick), None, *files)
+    elif name in _FIGURES:
+        _publish_figure(name, how, chosen["seeds"], files)
     else:
-        _publish_drawn(name, _drawn(name, how, root, chosen["seeds"]), files)
+        options.publish_means(_theorem(name, how, root, chosen["seeds"]), None, *files)
 
 
-def _drawn(name: str, how: Options, root: Path | None, seeds: list[int] | None) -> Drawn:
-    from benchmarks.paper.figures import Drawn, figure_of
+def _theorem(name: str, how: Options, root: Path | None, seeds: list[int] | None) -> ResultTable:
     from benchmarks.paper.theorem1 import theorem1
     from benchmarks.paper.theorem2 import theorem2
-    from benchmarks.paper.theorem_plots import plot_theorem1, plot_theorem2
 
-    if name in _FIGURES:
-        return figure_of(name, how, seeds=seeds)
     if seeds is not None and len(seeds) != 1:
         raise ParameterError(f"--seeds expects one seed for {name}, found {len(seeds)}")
     seed = 0 if seeds is None else seeds[0]
-    if name == "theorem1":
-        report, curves = theorem1(seed=seed, quick=how.quick)
-        return Drawn(report, {}, plot_theorem1(curves))
-    report, curves = theorem2(root, seed=seed, quick=how.quick)
-    return Drawn(report, {}, plot_theorem2(curves))
+    return theorem1(seed=seed, quick=how.quick) if name == "theorem1" else theorem2(root, seed=seed, quick=how.quick)
 
 
-def _publish_drawn(name: str, drawn: Drawn, files: tuple[Path, Path | None]) -> None:
+def _publish_figure(name: str, how: Options, seeds: list[int] | None, files: tuple[Path, Path | None]) -> None:
     from air_recsys.evaluation.results import write_json
-    from benchmarks.paper.figures import save_figure
+    from benchmarks.paper.figures import figure_of, save_figure
 
+    drawn = figure_of(name, how, seeds=seeds)
     for path in save_figure(drawn.figure, files[0].parent, name):
         typer.echo(f"wrote {path}")
     options.publish_means(drawn.report, None, *files)

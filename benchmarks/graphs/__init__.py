@@ -1,1 +1,1 @@
-"""Learned graphs beside other graphs, groups, genres and similarities that no model saw, and lists over them."""
+"""Learned graphs beside other graphs, groups, genres and similarities that no model saw."""

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
-from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.evaluation.results import mean_of
 from air_recsys.metrics import mae, rmse
-from benchmarks.accuracy.experiments import experiment, settings_of
-from benchmarks.harness import median_seconds
-
-GRIDS: dict[str, dict[str, list[Any]]] = experiment("hosts")["cornac"]
+from benchmarks.accuracy.experiments import settings_of
+from benchmarks.harness import Found, median_seconds
 
 
-def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, rounds: int = 15) -> ResultTable:
+def bench_surprise(root: Path, seed: int, **case: Any) -> Found:
+    """Both on MovieLens-100K, see `beside_surprise`."""
+    return beside_surprise(load_movielens(root, "100k"), seed, **case)
+
+
+def beside_surprise(data: Interactions, seed: int, *, n_folds: int, rounds: int) -> Found:
     """Cross-validate both with their defaults, and time estimates of one pair and of a whole test set.
 
     Parameters
@@ -47,13 +52,7 @@ def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, round
         row |= costs[row["model"]]
     svd, air = (costs[name] for name in factories)
     ratios = ", ".join(f"{name.partition('_')[0]} {air[name] / svd[name]:.2f}" for name in air)
-    return ResultTable(
-        "In Surprise",
-        f"{data!r}, {n_folds} random folds, seed {seed}, defaults of both; microseconds a pair, median of {rounds} "
-        "rounds in turn on the last fold",
-        rows,
-        [f"cost of SurpriseAIR / SVD: {ratios}"],
-    )
+    return Found(rows, notes=[f"cost of SurpriseAIR / SVD: {ratios}"], shown=repr(data))
 
 
 def _fit(algo: Any, fold: Fold) -> tuple[Any, dict[str, float]]:
@@ -93,13 +92,20 @@ def _costs(fitted: dict[str, Any], test: Interactions, rounds: int) -> dict[str,
     return costs
 
 
-def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
-    """Rate held-out pairs with every contender; the tuned ones choose among eight settings on validation ratings.
+def bench_cornac(root: Path, **case: Any) -> Found:
+    """All on MovieLens-100K, see `beside_cornac`."""
+    return beside_cornac(load_movielens(root, "100k"), **case)
+
+
+def beside_cornac(data: Interactions, *, seeds: int, grids: dict[str, dict[str, list[Any]]]) -> Found:
+    """Rate held-out pairs with every contender; the tuned ones choose among settings on validation ratings.
 
     Parameters
     ----------
     seeds : int
         Random 80/20 splits to average over.
+    grids : dict
+        What is tried of each contender, by its name.
     """
     from air_recsys.adapters.cornac import CornacAIR
     from air_recsys.adapters.cornac_peer import cornac_model
@@ -114,15 +120,10 @@ def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
         single.append({"model": "BaselineOnly"} | _measure(cornac_model("BaselineOnly", seed=seed), fold))
         for name, make in makers.items():
             single.append({"model": name} | _measure(make(seed), fold))
-            chosen = _choose(make, GRIDS[name], fold.train, seed)
+            chosen = _choose(make, grids[name], fold.train, seed)
             single.append({"model": f"{name}, tuned"} | _measure(make(seed, **chosen), fold))
-    return ResultTable(
-        "In Cornac",
-        f"{data!r}, random 80/20 splits, seeds 0..{seeds - 1}; tuned: the best of eight settings on a validation part "
-        "(10 % of the training ratings), then trained on all of them",
-        mean_of(single, ("model",)),
-        [f"settings tried: {GRIDS}"],
-    )
+    notes = [f"settings tried: {grids}"]
+    return Found(mean_of(single, ("model",)), notes=notes, shown=repr(data), last=seeds - 1)
 
 
 def _choose(make: Callable[..., Any], grid: dict[str, list[Any]], train: Interactions, seed: int) -> dict[str, Any]:

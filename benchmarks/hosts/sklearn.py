@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,28 +14,21 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from tqdm import tqdm
 
-from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.evaluation.results import mean_of
 from air_recsys.metrics import rmse
-from benchmarks.accuracy.experiments import experiment
-
-_TEXTS = experiment("hosts")["sklearn"]
+from benchmarks.harness import Found
 
 
-def bench_sklearn(
-    *,
-    hidden: Sequence[float] = _TEXTS["hidden"],
-    seeds: Iterable[int] = _TEXTS["seeds"],
-    tables: Sequence[str] = _TEXTS["tables"],
-) -> ResultTable:
+def bench_sklearn(*, hidden: list[float], seeds: list[int], tables: list[str]) -> Found:
     """Hide entries at random and fill them, every imputer with its defaults; the error is in standard deviations.
 
     Parameters
     ----------
-    hidden : sequence of float
+    hidden : list of float
         Shares of hidden entries.
-    seeds : iterable of int
+    seeds : list of int
         Masks to average over.
-    tables : sequence of str
+    tables : list of str
         Data sets of `sklearn.datasets`.
     """
     single = []
@@ -46,12 +39,7 @@ def bench_sklearn(
         mask[0] = False  # no feature is without entries
         for name, make in _imputers().items():
             single.append({"table": table, "hidden": share, "imputer": name} | _measure(make(seed), truth, mask))
-    return ResultTable(
-        "In scikit-learn",
-        f"shares of entries hidden at random, masks of the seeds {list(seeds)}; error of the hidden entries in "
-        "standard deviations of their feature (features that do not vary left out); defaults of all",
-        mean_of(single, ("table", "hidden", "imputer")),
-    )
+    return Found(mean_of(single, ("table", "hidden", "imputer")))
 
 
 def _imputers() -> dict[str, Callable[[int], Any]]:

@@ -108,7 +108,7 @@ def _section(name: str, content: dict[str, Any], figures: str, shown: Collection
     lines = [f"## {title}", "", f"{command}: {markdown_text(content['protocol'])}.", ""]
     if name in shown:
         lines += [f"![{title}]({figures}/{name}.png)", ""]
-    elif name.startswith(("fig-", "theorem")):
+    elif name.startswith("fig-"):
         lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
     if name == "table1":
         frame = pivot(content["rows"]).rename_axis("data").reset_index()

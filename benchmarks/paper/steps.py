@@ -15,9 +15,11 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.evaluation.results import ResultTable
+from air_recsys.evaluation.results.apart import run_apart
 from air_recsys.graphs.laplacian import row_softmin
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.devices import fast_products, resolve_device
+from benchmarks.harness import Found
 from benchmarks.paper.recipes import content_of
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 
@@ -72,6 +74,16 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         f"of {rounds} rounds of {steps} steps, contenders in turn",
         rows,
     )
+
+
+def bench_full_width(threads: int, *, size: int, depths: list[int], rounds: int, steps: int) -> Found:
+    """Steps as `bench_step` times them, a process a depth: its rows with the depth and the time relative to DMF."""
+    found = []
+    for depth in depths:
+        table = run_apart(bench_step, size, depth, rounds, steps, threads=threads)
+        dmf = next(row["milliseconds"] for row in table.rows if row["contender"] == "engine, DMF")
+        found += [{"depth": depth, **row, "this / DMF": row["milliseconds"] / dmf} for row in table.rows]
+    return Found(found)
 
 
 def table2(*, device: str = "auto", quick: bool = False) -> ResultTable:

@@ -182,7 +182,7 @@ def order(sigma: np.ndarray, derivative: np.ndarray, force: np.ndarray, used: np
     return float(slope), math.exp(level)
 
 
-def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[ResultTable, dict[str, Any]]:
+def theorem1(*, seed: int = 0, quick: bool = False) -> ResultTable:
     """Compare the derivatives of singular values along gradient flow with what Theorem 1 states.
 
     A 12 x 10 matrix of rank 3, 40 % hidden, is completed by gradient flow at depths 2, 3 and 4, without a regularizer
@@ -197,29 +197,23 @@ def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[ResultTable, dict[s
 
     Returns
     -------
-    table : ResultTable
+    ResultTable
         A row for every statement: what is expected, what was measured, and whether it holds.
-    curves : dict
-        The arguments of `benchmarks.paper.theorem_plots.plot_theorem1`, in plain lists.
 
     Examples
     --------
-    >>> table, curves = theorem1(quick=True)
-    >>> [row["holds"] for row in table.rows if row["start"] == "balanced"].count(False)
+    >>> [row["holds"] for row in theorem1(quick=True).rows if row["start"] == "balanced"].count(False)
     0
     """
     rng = np.random.default_rng(check_integer("seed", seed))
     instants = 7 if quick else 61
-    runs = list(_runs(instants, rng))
-    checks = [check for case, trajectory in runs for check in _checks(case, trajectory)]
+    checks = [check for case, trajectory in _runs(instants, rng) for check in _checks(case, trajectory)]
     protocol = (
         f"{_SHAPE[0]} x {_SHAPE[1]}, singular values {_TRUTH}, {_HIDDEN:.0%} hidden, seed {seed}; balanced starts: "
         f"singular values {_START[0]:g} .. {_START[-1]:g}; lambda_r, lambda_c = {_STRENGTHS}; DOP853 (rtol 1e-10) to "
         f"t = {_HORIZON:g}, float64; five-point central differences, step {_STEP:g}, at {instants} times"
     )
-    table = ResultTable("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
-    balanced = {(case["depth"], case["adjacency"]): each for case, each in runs if case["start"] == _BALANCED}
-    return table, _curves(balanced)
+    return ResultTable("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
 
 
 _BALANCED = "balanced"
@@ -266,23 +260,3 @@ def _checks(case: dict[str, Any], run: Trace) -> Iterator[Check]:
         yield Check("factor of the regularizer: 2 L", every, "=", 2 * depth, factor)
         largest = float(run.measured_regularizer[used].max())
         yield Check("the regularizer raises no singular value: largest derivative", every, "<=", 1e-9, largest)
-
-
-def _curves(traces: dict[tuple[int, str], Trace]) -> dict[str, Any]:
-    shown = traces[3, "row_softmin"]
-    curves: dict[str, Any] = {
-        "times": shown.times.tolist(),
-        "singular_values": shown.stated.sigma.tolist(),
-        "singular_values_without": traces[3, "none"].stated.sigma.tolist(),
-        "stated": (shown.stated.data + shown.stated.regularizer)[shown.separated].tolist(),
-        "measured": shown.measured[shown.separated].tolist(),
-        "orders": {},
-    }
-    for depth in (2, 3, 4):
-        run = traces[depth, "row_softmin"]
-        curves["orders"][str(depth)] = {
-            "sigma": run.stated.sigma[run.separated].tolist(),
-            "data": np.abs(run.measured_data / run.stated.pull)[run.separated].tolist(),
-            "regularizer": np.abs(run.measured_regularizer / run.stated.gamma)[run.separated].tolist(),
-        }
-    return curves

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -181,9 +181,7 @@ def product_checks(flow: Trajectory) -> Iterator[Check]:
         yield Check(statement, case, "=", 1, _furthest(powers, 1))
 
 
-def theorem2(
-    root: str | Path | None = None, *, seed: int = 0, quick: bool = False
-) -> tuple[ResultTable, dict[str, Any]]:
+def theorem2(root: str | Path | None = None, *, seed: int = 0, quick: bool = False) -> ResultTable:
     """Follow the gradient flow of the Dirichlet energy and check Theorem 2 and its corollary.
 
     Parameters
@@ -197,15 +195,13 @@ def theorem2(
 
     Returns
     -------
-    table : ResultTable
+    ResultTable
         A row for every statement and adjacency: what is expected, what was measured on the data where it is worst,
         and whether it holds.
-    curves : dict
-        The arguments of `benchmarks.paper.theorem_plots.plot_theorem2`, in plain lists.
 
     Examples
     --------
-    >>> table, curves = theorem2(quick=True)
+    >>> table = theorem2(quick=True)
     >>> sorted({row["adjacency"] for row in table.rows if not row["holds"]})
     ['global_product', 'global_sum', 'row_softmin']
     >>> [row["holds"] for row in table.rows if row["statement"].startswith("closed form")]
@@ -224,8 +220,7 @@ def theorem2(
         f"dW/dt = -dE/dW, DOP853 (rtol 1e-10), float64, to T = {_LATE:g} m^2 / (smallest positive distance), "
         f"{_PER_DECADE} outputs a decade"
     )
-    table = ResultTable("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
-    return table, _curves(flows[0])
+    return ResultTable("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
 
 
 _ORDER = ("global_sum", "row_softmin", "global_product")
@@ -276,27 +271,3 @@ def _slope(values: np.ndarray) -> np.ndarray:
 
 def _furthest(values: np.ndarray, target: float) -> float:
     return float(values.flat[np.abs(values - target).argmax()])
-
-
-def _curves(flows: list[Trajectory]) -> dict[str, Any]:
-    """The curves of the data with equal rows, and of the nearest and the furthest pair under global_sum."""
-    whole, distances = softmaxes_of(flows[0]), flows[0].distances
-    times, same = flows[0].times[1:], flows[0].equal_rows()
-    low, high = whole.share_bounds(times)
-    nearest, furthest = np.where(distances > 0, distances, np.inf).argmin(), distances.argmax()
-    errors = {}
-    for flow in flows[:2]:
-        distance = np.abs(flow.laplacians - softmaxes_of(flow).limit).max(axis=(1, 2))
-        errors[flow.adjacency] = (distance[1:] / distance[0]).tolist()
-    return {
-        "times": times.tolist(),
-        "pairs": [
-            {"distance": float(distances.flat[pair])}
-            | {"share": whole.shares()[1:, 0, pair].tolist()}
-            | {"lower": low[:, 0, pair].tolist(), "upper": high[:, 0, pair].tolist()}
-            for pair in (nearest, furthest)
-        ],
-        "error": errors,
-        "energy": {flow.adjacency: flow.energies[1:].tolist() for flow in flows},
-        "equal_edges": {flow.adjacency: (-flow.laplacians[1:, same].mean(axis=1)).tolist() for flow in flows},
-    }

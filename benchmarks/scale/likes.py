@@ -16,7 +16,6 @@ from air_recsys.metrics.at_k import recall_at_k
 from air_recsys.models import AIR
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from benchmarks.harness import Found, check_settings, spent_on
-from benchmarks.scale.growth import exponent
 
 _GROUPS = 200  # of users and of items
 _WITHIN = 0.6  # of the likes of a user that are of its group
@@ -45,9 +44,7 @@ def bench_likes(
         run_apart(measured_likes, size, settings, seed, threads=threads)
         for size in tqdm(sizes, unit="size", desc="scale likes")
     ]
-    found = [row["n_likes"] for row in rows]
-    slopes = {name: exponent(found, rows, name) for name in ("fit_seconds", "lists_seconds")}
-    return Found(rows, [slopes])
+    return Found(rows)
 
 
 def measured_likes(size: tuple[int, int, int], settings: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Time of trainings, steps, sweeps, readings and lists."""
+"""Time of trainings and lists."""

@@ -12,14 +12,15 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import Fold
+from air_recsys.data.sets.planted import make_planted_ratings
+from air_recsys.evaluation.folds import Fold, holdout_folds
 from air_recsys.evaluation.results.apart import Stopwatch, run_apart
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Record
+from benchmarks.accuracy.ratings_data import SPLIT, movielens_split
 from benchmarks.harness import Found, spent_on, told
-from benchmarks.speed.splits import split_of
 
 Curve = list[tuple[float, float]]
 """Seconds and test RMSE along a training; nothing is chosen by it."""
@@ -153,3 +154,19 @@ def _trained(
 def _test_error(model: Any, test: Interactions) -> float:
     users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
     return rmse(test.ratings, model.predict(users, items))
+
+
+def planted_split(n_users: int, n_items: int, n_ratings: int, seed: int) -> Fold:
+    """Planted ratings, and a random tenth of them held out."""
+    data = make_planted_ratings(n_users, n_items, n_ratings, random_state=seed).interactions
+    return holdout_folds(data, 0.1, seed)[0]
+
+
+def split_of(root: Path | None, planted: list[int], seed: int) -> tuple[Fold, str]:
+    """The split of a case and where it comes from: planted of so many users, items and ratings, or MovieLens-1M."""
+    if planted:
+        n_users, n_items, n_ratings = planted
+        title = f"{n_ratings} planted ratings of {n_users} users and {n_items} items, a random tenth held out"
+        return planted_split(n_users, n_items, n_ratings, seed), title
+    assert root is not None
+    return movielens_split(root), SPLIT

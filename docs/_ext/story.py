@@ -13,11 +13,11 @@ def write(app: Sphinx, error: Exception | None) -> None:
     """Train on the catalogue and write the page beside those of the site."""
     if error is not None or app.builder.format != "html":
         return
-    from benchmarks.story import make_catalogue, of_catalogue, write_page
+    from made_library import make_catalogue, write_page
 
     target = Path(app.outdir) / PAGE
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_page(of_catalogue(make_catalogue(), device="cpu"), target)
+    write_page(make_catalogue(), target)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

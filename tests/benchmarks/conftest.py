@@ -6,10 +6,7 @@ import pytest
 
 MEASURING = (
     "speed.ratings",
-    "speed.steps",
-    "speed.sweeps",
-    "speed.accuracy",
-    "speed.reading",
+    "paper.steps",
     "scale.growth",
     "scale.likes",
 )

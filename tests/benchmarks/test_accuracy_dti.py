@@ -17,7 +17,6 @@ from air_recsys.evaluation.experiment import Costs, LeakError, Trial, here, tria
 from air_recsys.exceptions import DataError
 from benchmarks.accuracy import dti
 from benchmarks.accuracy.dti import (
-    DNILMF_SETTINGS,
     NRLMF_SETTINGS,
     bench_dti,
     bench_dti_probabilities,
@@ -26,7 +25,6 @@ from benchmarks.accuracy.dti import (
     validation_parts,
 )
 from benchmarks.accuracy.experiments import published_figures
-from benchmarks.accuracy.peers.dnilmf import dnilmf_scores
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 
@@ -53,11 +51,10 @@ def peers() -> dict[str, Peer]:
         "ease": ease_scores,
         "wnn": lambda values: wnn_gip_scores(values, drugs, targets),
         "nrlmf": lambda values: nrlmf_scores(values, drugs, targets, **NRLMF_SETTINGS),
-        "dnilmf": lambda values: dnilmf_scores(values, drugs, targets, **DNILMF_SETTINGS),
     }
 
 
-@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf", "dnilmf"])
+@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf"])
 def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0, 1] = values[0, 7] = np.nan
@@ -66,7 +63,7 @@ def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     np.testing.assert_array_equal(scores, peers()[name](np.nan_to_num(values)))
 
 
-@pytest.mark.parametrize("name", ["wnn", "nrlmf", "dnilmf"])
+@pytest.mark.parametrize("name", ["wnn", "nrlmf"])
 def test_peers_with_similarities_find_a_hidden_drug(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0] = np.nan
@@ -93,7 +90,7 @@ def test_every_system_is_told_the_same_and_answers_what_is_asked() -> None:
     split = next(interaction_folds(data.interactions, "cvs2", 3))
     shown, hidden = (data.interactions.select(part) for part in split)
     found = list(trials(dti_systems(data, True), [pair_task(shown, hidden).sealed()], progress=False))
-    assert len(found) == 4
+    assert len(found) == 3
     for trial in found:
         assert trial.answer[0].shape == hidden.ratings.shape
         assert fold_metrics(trial)["auroc"] == 1
@@ -117,7 +114,7 @@ def test_constant_scores_are_found_out() -> None:
 
 def test_a_report_has_a_row_a_system_and_the_published_ones(at_once: None) -> None:
     report = bench_dti("nr", toy(), "cvs1", dti_systems(toy(), True), similarities=True, seeds=(1,), n_splits=2)
-    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "DNILMF", "RLS-WNN", "NRLMF"]
+    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "RLS-WNN", "NRLMF"]
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
     assert "2 folds of 1 repetitions" in report.protocol
@@ -136,7 +133,7 @@ def test_whole_drugs_and_targets_have_one_more_peer(at_once: None) -> None:
     report = bench_dti(
         "nr", toy(), "cvs2", dti_systems(toy(), True, whole=True), similarities=True, seeds=(1,), n_splits=3
     )
-    assert all(row["auroc"] == 1 for row in report.rows[:5])
+    assert all(row["auroc"] == 1 for row in report.rows[:4])
 
 
 def test_validation_parts_leave_the_test_part_alone() -> None:

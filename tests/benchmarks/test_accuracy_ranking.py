@@ -21,7 +21,7 @@ from benchmarks.accuracy import ranking_systems as of_systems
 from benchmarks.accuracy.experiments import experiment, published_figures
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
-from benchmarks.accuracy.peers.filters import BSPM, GFCF, ChebyCF, TurboCF
+from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
 from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
 from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems, systems_by_default
@@ -138,11 +138,8 @@ def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
 
 
 def test_settings_that_papers_chose_on_these_splits_are_told():
-    assert "ChebyCF by convention" not in ranking_systems("yelp2018")
     assert "n_factors=256, weight=0.3: the settings" in ranking_systems("gowalla")["GF-CF by convention"].settings
     assert "the best on a random hidden fifth" in ranking_systems("gowalla")["GF-CF"].settings
-    told = ranking_systems("yelp2018")["BSPM by convention"].settings
-    assert "sharpening=none: the settings of the paper for this split" in told
 
 
 def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
@@ -291,40 +288,6 @@ def test_gf_cf_scores_are_those_of_its_program(fold):
     v = np.linalg.svd(even)[2][:7]
     expected = x @ even.T @ even + 0.3 * (x / roots) @ v.T @ v * roots
     np.testing.assert_allclose(model._scores(model.pattern), expected, rtol=1e-3, atol=1e-4)
-
-
-def dense(fold, n_factors):
-    """Return the pattern, P, the degrees of the items, and the leading right singular vectors, all dense."""
-    x = (fold.train.to_csr().toarray() > 0).astype(float)
-    degrees = x.sum(axis=0)
-    even = x / np.sqrt(x.sum(axis=1, keepdims=True) * degrees)
-    return x, even.T @ even, degrees, np.linalg.svd(even)[2][:n_factors]
-
-
-def test_bspm_is_its_polynomial_of_the_items(fold):
-    x, p, degrees, v = dense(fold, 7)
-    y = x @ p + 0.2 * (x / np.sqrt(degrees)) @ v.T @ v * np.sqrt(degrees)
-    h, one = 2.5, np.eye(len(p))
-    sharpened = y @ (one - h * p + h**2 * p @ p / 2 - h**3 * p @ p @ p / 6 + h**4 * p @ p @ p @ p / 24)
-    users = np.arange(len(x))
-    found = scores(BSPM(7, 0.2, sharpening=2.5), fold, users)
-    np.testing.assert_allclose(found, sharpened, rtol=1e-3, atol=1e-4)
-    found = scores(BSPM(7, 0.2), fold, users)
-    np.testing.assert_allclose(found, (x @ p + y - 1.2 * y @ p) / 2, rtol=1e-3, atol=1e-4)
-
-
-def test_chebycf_is_its_function_of_the_eigenvalues(fold):
-    """With p = 1 the interpolation is exact: h(2 L - I) = P; else the polynomial of degree 8 by NumPy's own series."""
-    x, p, degrees, v = dense(fold, 7)
-    users = np.arange(len(x))
-    ideal = 0.3 * (x / degrees**0.4) @ v.T @ v * degrees**0.4
-    found = scores(ChebyCF(7, 0.3, power=1.0), fold, users)
-    np.testing.assert_allclose(found, (x / degrees**0.4) @ p * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
-    values, vectors = np.linalg.eigh(p)
-    series = np.polynomial.Chebyshev.interpolate(lambda z: (1 - np.sign(z) * np.abs(z) ** 1.5) / 2, 8)
-    filtered = vectors * series(1 - 2 * values) @ vectors.T
-    found = scores(ChebyCF(7, 0.3), fold, users)
-    np.testing.assert_allclose(found, (x / degrees**0.4) @ filtered * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("power", [0.7, 1.0])

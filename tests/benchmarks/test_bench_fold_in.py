@@ -16,10 +16,9 @@ def data():
 
 
 def test_every_case_is_there_and_folding_in_beats_biases(data):
-    air = AIR.for_ratings(n_factors=3, random_state=0, device="cpu")
-    means, single = fold_in.bench_fold_in(data, air, seeds=1)
-    assert len(single.rows) == len(means.rows) == 2 * 3 * 3
-    found = {(row["new"], row["shown"], row["model"]): row["rmse"] for row in means.rows}
+    means, single = fold_in.folded_in(data, seeds=1, settings={"n_factors": 3, "device": "cpu"}).tables
+    assert len(single) == len(means) == 2 * 3 * 3
+    found = {(row["new"], row["shown"], row["model"]): row["rmse"] for row in means}
     for new in ("users", "items"):
         assert found[new, 0.8, "AIR, fold-in"] < 0.7 * found[new, 0.8, "BiasModel, trained anew"]
 
@@ -28,6 +27,6 @@ def test_hidden_rows_are_new_to_the_model(data, monkeypatch):
     seen = []
     fit = AIR.fit
     monkeypatch.setattr(AIR, "fit", lambda self, given, **rest: (seen.append(given), fit(self, given, **rest))[1])
-    fold_in.bench_fold_in(data, AIR.for_ratings(n_factors=2, n_sweeps=2, device="cpu", random_state=0), seeds=1)
+    fold_in.folded_in(data, seeds=1, settings={"n_factors": 2, "n_sweeps": 2, "device": "cpu"})
     folding = [given for given in seen if not isinstance(given, Interactions)]  # tables: without the hidden rows
     assert [(table["user"].nunique(), table["item"].nunique()) for table in folding] == [(36, 30)] * 3 + [(40, 27)] * 3

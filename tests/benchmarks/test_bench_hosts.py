@@ -11,16 +11,11 @@ from implicit.evaluation import ranking_metrics_at_k
 
 from air_recsys import Interactions
 from benchmarks.harness import median_seconds
-from benchmarks.hosts import (
-    bench_cornac,
-    bench_cornac_lists,
-    bench_implicit,
-    bench_searched,
-    bench_sklearn,
-    bench_surprise,
-)
-from benchmarks.hosts.lists import SEARCH, likes, likes_of, ndcg_of_users
-from benchmarks.hosts.sklearn import standardised
+from benchmarks.hosts.lists import _ratings, likes, ndcg_of_users, searched_likes
+from benchmarks.hosts.ratings import beside_cornac, beside_surprise
+from benchmarks.hosts.sklearn import bench_sklearn, standardised
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +27,11 @@ def data():
 
 
 def by_model(report):
-    return {row["model"]: row for row in report.rows}
+    return {row["model"]: row for row in report.tables[0]}
 
 
 def test_surprise(data):
-    found = by_model(bench_surprise(data, n_folds=2, rounds=1))
+    found = by_model(beside_surprise(data, 0, n_folds=2, rounds=1))
     assert list(found) == ["Surprise SVD", "SurpriseAIR"]
     assert all(0 < row["mae"] <= row["rmse"] < 1.5 for row in found.values())
     assert all(row[name] > 0 for row in found.values() for name in ("estimate_us", "predict_us", "test_us"))
@@ -47,35 +42,27 @@ SYSTEMS = ("ALS", "ALS, searched", "ImplicitAIR()", "BPR", "ImplicitRanker()")
 CHANCE = 2 / 30  # about two hidden likes a user among thirty unseen items
 
 
-def test_implicit(data):
-    report = bench_implicit(data, factors=4, rounds=1)
-    assert [row["model"] for row in report.rows] == ["implicit ALS", "ImplicitAIR"] * 3
-    assert [row["alpha"] for row in report.rows] == [1, 1, 1, 1, 4, 4]
-    assert all(row["precision_at_10"] > 1.2 * CHANCE for row in report.rows)
-    assert "ratio" in report.notes[0]
-
-
-def test_implicit_after_a_search(data, monkeypatch):
-    for name, tried in (("regularization", [1e4, 10.0]), ("alpha", [2.0])):
-        monkeypatch.setitem(SEARCH, name, tried)
-    means, single = bench_searched({"made": (data, [1, 2])})
-    first, second = single.rows
+def test_implicit_after_a_search(data):
+    search = {"regularization": [1e4, 10.0], "alpha": [2.0], "factors": 128, "iterations": 15}
+    found = searched_likes({"made": (data, [1, 2])}, search)
+    means, single = found.tables
+    assert found.facts["n_settings"] == 3
+    first, second = single
     assert (first["data"], first["seed"], second["seed"]) == ("made", 1, 2)
-    assert [row["ALS, regularization"] for row in single.rows] == [10.0] * 2  # 1e4 leaves factors of 0
+    assert [row["ALS, regularization"] for row in single] == [10.0] * 2  # 1e4 leaves factors of 0
     assert first["factors"] == 40
-    assert all(row[name] > CHANCE for row in single.rows for name in SYSTEMS)
+    assert all(row[name] > CHANCE for row in single for name in SYSTEMS)
     assert first["difference"] == pytest.approx(first["ImplicitAIR()"] - first["ALS, searched"], abs=1e-6)
-    (mean,) = means.rows
+    (mean,) = means
     assert mean["splits"] == 2
     assert mean["ALS"] == pytest.approx((first["ALS"] + second["ALS"]) / 2)
-    assert mean["ImplicitRanker()"] == pytest.approx(np.mean([row["ImplicitRanker()"] for row in single.rows]))
+    assert mean["ImplicitRanker()"] == pytest.approx(np.mean([row["ImplicitRanker()"] for row in single]))
     assert mean["smallest difference"] == min(first["difference"], second["difference"])
 
 
 @pytest.mark.data
 def test_likes_of_douban_are_of_both_its_parts(data_root):
-    ((title, (ratings, seeds)),) = likes_of(data_root, ["douban"], None).items()
-    assert (title, ratings.n_ratings, list(seeds)) == ("Douban", 136_891, list(range(25, 30)))
+    assert _ratings(data_root, "Douban").n_ratings == 136_891
 
 
 def test_ndcg_of_users_has_the_mean_of_implicit(data):
@@ -93,27 +80,16 @@ def test_likes_are_divided(data):
     assert set(train.data) == set(test.data) == {1.0}
 
 
-def test_cornac(data, monkeypatch):
-    monkeypatch.setattr(
-        "benchmarks.hosts.ratings.GRIDS",
-        {"MF": {"max_iter": [5]}, "CornacAIR": {"n_epochs": [20], "weight_decay": [1.0, 1e6]}},
-    )
-    found = by_model(bench_cornac(data, seeds=1))
+def test_cornac(data):
+    grids = {"MF": {"max_iter": [5]}, "CornacAIR": {"n_epochs": [20], "weight_decay": [1.0, 1e6]}}
+    found = by_model(beside_cornac(data, seeds=1, grids=grids))
     assert list(found) == ["BaselineOnly", "MF", "MF, tuned", "CornacAIR", "CornacAIR, tuned"]
     assert found["CornacAIR, tuned"]["rmse"] < 0.9 * found["BaselineOnly"]["rmse"]  # a decay of 1e6 is not chosen
 
 
-def test_lists_in_cornac(data, monkeypatch):
-    monkeypatch.setattr("benchmarks.hosts.lists.GRIDS", {"EASE": {"lamb": [1e9, 10.0]}})
-    found = by_model(bench_cornac_lists(data, seeds=[0]))
-    assert list(found) == ["MostPop", "EASE", "EASE, tuned", "CornacRanker"]
-    popular = found["MostPop"]["ndcg_at_10"]
-    assert all(found[name]["ndcg_at_10"] > popular for name in ("EASE, tuned", "CornacRanker"))
-
-
 def test_sklearn():
-    report = bench_sklearn(hidden=(0.2,), seeds=[0], tables=("wine",))
-    found = {row["imputer"]: row["rmse"] for row in report.rows}
+    report = bench_sklearn(hidden=[0.2], seeds=[0], tables=["wine"])
+    found = {row["imputer"]: row["rmse"] for row in report.tables[0]}
     assert list(found) == ["mean", "KNNImputer", "IterativeImputer", "AIRImputer"]
     assert found["mean"] == pytest.approx(1, abs=0.1)
     assert found["AIRImputer"] < 0.9 * found["mean"]
@@ -141,7 +117,7 @@ def test_contenders_run_in_turn_without_the_collector():
 def test_the_tables_of_implicit_are_those_of_the_result_file():
     docs = Path(__file__).parents[2] / "docs"
     page = (docs.parent / "benchmarks" / "reports" / "ranking.md").read_text(encoding="utf-8")
-    equal, means, single = json.loads((docs / "results" / "adapters-implicit.json").read_text("utf-8"))["reports"]
+    equal, means, single = json.loads((RESULTS / "adapters-implicit.json").read_text("utf-8"))["reports"]
     for row in means["rows"]:
         systems = " | ".join(f"{row[name]:.4f}" for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
         differences = f"{row['difference']:+.4f} | {row['smallest difference']:+.4f}"
@@ -155,6 +131,6 @@ def test_the_tables_of_implicit_are_those_of_the_result_file():
 def test_the_lists_of_cornac_are_those_of_the_result_file():
     docs = Path(__file__).parents[2] / "docs"
     page = (docs / "adapters" / "cornac.md").read_text(encoding="utf-8")
-    (lists,) = json.loads((docs / "results" / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
+    (lists,) = json.loads((RESULTS / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
     for row in lists["rows"]:
         assert f"| {row['ndcg_at_10']:.4f} | {row['recall_at_10']:.4f} | {row['fit_seconds']:.1f} s |" in page

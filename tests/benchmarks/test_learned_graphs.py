@@ -10,9 +10,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, make_syn_netflix
-from air_recsys.evaluation.folds import holdout_of_users
-from benchmarks.graphs import lists
-from benchmarks.graphs.lists import GraphPowers, ListPart, lists_over_graphs
 from benchmarks.graphs.measures import (
     _scale,
     ease,
@@ -145,33 +142,6 @@ def test_movielens_finds_the_genres_of_groups(rated, genres):
     assert rows["AIR, learned graph"] > 0.8
     assert rows["AIR trained by Adam, learned graph"] < 0.6  # ratings at random: only the pattern knows
     assert found.facts["by_adam"] == "random_state=0, device=cpu, solver=adam, n_epochs=20"
-
-
-def test_lists_are_of_every_term_alone_and_beside_the_regression(rated, monkeypatch):
-    shortened = {term: {name: values[1:2] for name, values in grid.items()} for term, grid in lists._GRIDS.items()}
-    monkeypatch.setattr(lists, "_GRIDS", shortened)
-    monkeypatch.setattr(lists, "_STEPS", 3)
-    found = lists_over_graphs(rated, seeds=1, settings={"device": "cpu"}, by_adam={"n_epochs": 20})
-    means, single = found.tables
-    found = {(row["term"], row["graph"]): row for row in single}
-    over = [("graph", name) for name in ("co-occurrence", "AIR", "AIR by Adam")]
-    assert list(found) == [("regression", ""), *over, *(("factors", name) for name in ("", "co-occurrence", "AIR"))]
-    assert len(means) == len(found)
-    assert found["graph", "AIR"]["ndcg@20"] > 0.27  # of random lists 0.19
-    assert found["factors", ""]["ndcg@20"] != found["factors", "AIR"]["ndcg@20"]
-    without = [row for row in single if row.get("weight") == 0]
-    assert all(row["ndcg@20 with regression"] == found["regression", ""]["ndcg@20"] for row in without)
-
-
-def test_scores_over_a_learned_graph_are_a_product_with_its_weights(rated):
-    fold = holdout_of_users(rated, 0.2, 0)
-    part = ListPart(fold, {"device": "cpu"}, {"device": "cpu", "solver": "adam", "n_epochs": 1}, 0)
-    shown = fold.train.to_csr().toarray() > 0
-    weights, counts = part.graphs["AIR"].toarray(), np.maximum(shown.sum(axis=0), 1)
-    expected = (shown / counts**0.5) @ np.sqrt(weights) * counts**0.25
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    powers = GraphPowers(item_power=0.5, item_source=0.5, item_target=-0.25)
-    assert part.scorer("graph", "AIR")(powers) == pytest.approx(expected, abs=1e-5)
 
 
 def test_drug_target_reports_both_sides_and_leaves_out_what_is_not_known(chosen, known):

@@ -1,13 +1,10 @@
-"""Planted data by size: exponents, what is drawn and hidden, and what a full training finds."""
-
-import math
+"""Planted data by size: what is drawn and hidden, and what a full training finds."""
 
 import numpy as np
 import pytest
 
-from air_recsys.evaluation.results.apart import ProcessEndedError
-from benchmarks.scale import growth, likes
-from benchmarks.scale.growth import bench_growth, exponent, train_planted
+from benchmarks.scale import likes
+from benchmarks.scale.growth import train_planted
 from benchmarks.scale.likes import _hidden_likes, measured_drug_targets, planted_likes
 
 BASE = {"n_ratings": 900, "n_users": 60, "n_items": 40, "n_factors": 3, "graph_neighbors": 5}
@@ -15,58 +12,14 @@ LARGER = {"n_ratings": 40_000, "n_users": 400, "n_items": 300, "n_factors": 16, 
 LIKES = 300, 400, 6000
 
 
-@pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 2.0])
-def test_the_exponent_is_the_power(power):
-    sizes = [2.0, 30.0, 700.0]
-    assert exponent(sizes, [{"s": 0.3 * size**power} for size in sizes], "s") == pytest.approx(power, abs=1e-9)
-
-
-def test_times_that_have_no_logarithm_do_not_count():
-    assert exponent([1, 10, 100, 1000], [{"s": 0.0}, {"s": 1.0}, {"s": 10.0}, {}], "s") == pytest.approx(1)
-    assert math.isnan(exponent([10, 10], [{"s": 1.0}, {"s": 2.0}], "s"))
-
-
-def test_every_point_has_a_row_and_every_sweep_its_exponents(monkeypatch):
-    measured = []
-
-    def apart(function, size, *_, threads):
-        measured.append(size)
-        if size["n_users"] == 50:
-            raise ProcessEndedError("gone")
-        return {"epoch_seconds": size["n_ratings"] / 1e3, "refresh_seconds": size["n_factors"] ** 2.0}
-
-    monkeypatch.setattr(growth, "run_apart", apart)
-    sweeps = {"n_ratings": [450, 900], "n_factors": [3, 6], "n_users": [50]}
-    found = bench_growth(1, 0, base=BASE, sweeps=sweeps, settings={"solver": "adam", "depth": 2})
-    rows, slopes = found.tables
-    assert (len(rows), len(measured)) == (5, 4)  # the base belongs to two sweeps
-    assert "epoch_seconds" not in rows[-1]
-    assert found.notes == ["n_ratings=900, n_users=50, n_items=40, n_factors=3, graph_neighbors=5: gone"]
-    by_name = {row["sweep"]: row for row in slopes}
-    assert by_name["n_ratings"]["epoch_seconds"] == pytest.approx(1)
-    assert by_name["n_factors"]["refresh_seconds"] == pytest.approx(2)
-    assert math.isnan(by_name["n_users"]["epoch_seconds"])
-
-
 @pytest.mark.parametrize("settings", [{}, {"solver": "adam", "weight_decay": 8.0}])
-def test_a_training_on_planted_ratings_beats_biases_and_finds_the_groups(settings):
-    row, groups = train_planted(LARGER, settings, seed=0)
+def test_a_training_on_planted_ratings_beats_biases(settings):
+    row = train_planted(LARGER, settings, seed=0)
     assert row["noise_floor"] < row["rmse"] < row["biases_rmse"]
     assert 0 < row["share_of_the_way"] < 1
     assert row["peak_gib"] >= row["data_gib"] > 0
-    assert [each["groups"] for each in groups] == [20, 15]
-    assert all(0.3 < each["k_means_nmi"] <= 1 for each in groups)
-    if settings:
-        assert all(0.3 < each[name] <= 1 for each in groups for name in ("spectral_nmi", "louvain_nmi"))
-    else:
+    if not settings:
         assert 0.85 < row["inside 90 %"] < 0.95
-
-
-def test_without_graphs_there_are_no_communities():
-    settings = {"solver": "adam", "user_graph_reg": 0.0, "item_graph_reg": 0.0, "n_epochs": 5}
-    row, groups = train_planted(BASE, settings, seed=0)
-    assert row["rmse"] > 0
-    assert all(math.isnan(each["spectral_nmi"]) and math.isnan(each["louvain_nmi"]) for each in groups)
 
 
 def test_likes_come_in_groups_with_a_long_tail():

@@ -105,7 +105,7 @@ def test_every_equation_has_its_code():
     assert without == []
 
 
-@pytest.mark.parametrize("name", ["mathml", "docstrings"])
+@pytest.mark.parametrize("name", ["mathml", "docstrings", "made_library"])
 def test_the_examples_of_the_extensions(name, monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "_ext")
     tried = doctest.testmod(importlib.import_module(name))

@@ -24,7 +24,7 @@ def run(monkeypatch, tmp_path):
     """Invoke the commands with a folder of data that is not looked at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
-    return partial(invoked, {"ratings": accuracy.ratings, "affinities": accuracy.affinities, "page": accuracy.page})
+    return partial(invoked, {"ratings": accuracy.ratings, "affinities": accuracy.affinities})
 
 
 @pytest.fixture
@@ -105,15 +105,6 @@ def test_ablations_take_the_place_of_the_systems(run, given):
     assert systems["no pattern"].settings == "AIR.for_ratings(pattern_features=0, n_sweeps=5)"
     assert systems["adam"].settings == "AIR.for_ratings(solver='adam')"  # knows no sweeps
     assert "`python -m benchmarks ratings --set douban --air n_sweeps=5 --validation --ablation`" in result.stdout
-
-
-def test_the_page_is_written_from_what_the_command_wrote(run, given, tmp_path):
-    run("ratings", "--set", "douban", "--json", "x.json")
-    result = run("page", "x.json", "--out", "page.md")
-    assert result.stdout == "wrote page.md\n"
-    page = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "## Error on douban" in page
-    assert "* `python -m benchmarks ratings --set douban`" in page
 
 
 def test_few_ratings_and_hidden_users_and_items_are_folds(run, given, movielens):

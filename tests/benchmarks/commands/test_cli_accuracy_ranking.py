@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,8 +40,6 @@ def calls(monkeypatch, tmp_path):
 
 
 invoke = partial(invoked, {"ranking": accuracy.ranking})
-invoke_times = partial(invoked, {"ranking": accuracy.ranking_times})
-invoke_splits = partial(invoked, {"ranking": accuracy.ranking_splits})
 
 
 @pytest.mark.parametrize(
@@ -94,33 +91,3 @@ def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
     _, part, _, rest = calls[0]
     assert part.name == "validation"
     assert rest == {"seed": 3, "threads": 2}
-
-
-def test_times_are_of_the_training_part(calls, monkeypatch):
-    timed = []
-
-    def bench(name, shown, **options):
-        timed.append((name, shown, options))
-        return ResultTable(f"Time of lists on {name}", "protocol", [{"system": "x", "lists_seconds": 0.5}])
-
-    monkeypatch.setattr("benchmarks.accuracy.ranking.bench_ranking_times", bench)
-    invoke_times("--set", "ml-1m", "--set", "gowalla", "--json", "times.json")
-    assert [(name, options) for name, _, options in timed] == [
-        ("ml-1m", {"seed": 0, "threads": 2}),
-        ("gowalla", {"seed": 0, "threads": 2}),
-    ]
-    assert all(shown is RANKING_SETS["gowalla"].load(None).train for _, shown, _ in timed)
-    reports = json.loads(Path("times.json").read_text(encoding="utf-8"))["reports"]
-    assert [report["title"] for report in reports] == ["Time of lists on ml-1m", "Time of lists on gowalla"]
-
-
-def test_splits_are_measured_by_set(calls):
-    result = invoke_splits("--set", "ml-1m", "--set", "gowalla", "--json", "splits.json")
-    assert "Whether tested items belong together" in result.output
-    (report,) = json.loads(Path("splits.json").read_text(encoding="utf-8"))["reports"]
-    assert [(row["set"], row["part"]) for row in report["rows"]] == [
-        ("MovieLens-1M", "test"),
-        ("MovieLens-1M", "random"),
-        ("Gowalla", "test"),
-        ("Gowalla", "random"),
-    ]

@@ -13,7 +13,6 @@ from cli_cases import Ended, read_json
 from air_recsys.cli import paths
 from air_recsys.cli.app import run
 from air_recsys.evaluation.results import ResultTable, write_json
-from benchmarks import story
 from benchmarks.commands.reproduce import COMMANDS, NAMES
 from benchmarks.paper import pages, runs, steps, theorem1, theorem2
 from benchmarks.paper.figures import DRAWINGS, Drawn
@@ -165,10 +164,8 @@ def test_all_measures_everything_into_one_folder(tmp_path, monkeypatch):
         "tables.table_of": (report, report),
         "figures.figure_of": Drawn(report, {"A": {"AIR": {"epoch": [0.0]}}}, drawing),
         "steps.table2": report,
-        "theorem1.theorem1": (report, {}),
-        "theorem2.theorem2": (report, {}),
-        "theorem_plots.plot_theorem1": drawing,
-        "theorem_plots.plot_theorem2": drawing,
+        "theorem1.theorem1": report,
+        "theorem2.theorem2": report,
     }
     for path, result in results.items():
         monkeypatch.setattr(f"benchmarks.paper.{path}", made_up(path.rpartition(".")[2], result))
@@ -177,7 +174,7 @@ def test_all_measures_everything_into_one_folder(tmp_path, monkeypatch):
     assert "results in results" in ended.out
     names = ["table1", *DRAWINGS, "table2", "theorem1", "theorem2"]
     written = {f"{name}.json" for name in names} | {f"{name}-curves.json" for name in DRAWINGS}
-    drawings = {f"{name}.{kind}" for name in names if not name.startswith("table") for kind in ("png", "svg")}
+    drawings = {f"{name}.{kind}" for name in DRAWINGS for kind in ("png", "svg")}
     assert set(made(tmp_path)) == written | drawings
     how = runs.Options(Path("data"), Path("results/runs"), quick=True, device="cpu", jobs=2)
     assert [call[1:3] for call in asked if call[0] == "table_of"] == [("table1", how)]
@@ -189,7 +186,7 @@ def test_theorem_1_quickly(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ended = paper("theorem1 --quick --out results --json copy.json")
     assert ended.status == 0, ended.err
-    assert made(tmp_path) == ["copy.json", "theorem1.json", "theorem1.png", "theorem1.svg"]
+    assert made(tmp_path) == ["copy.json", "theorem1.json"]
     assert read_json(tmp_path / "copy.json")["rows"] == read_json(tmp_path / "results" / "theorem1.json")["rows"]
 
 
@@ -207,7 +204,7 @@ def test_theorem_2_runs_without_data(tmp_path, monkeypatch):
     ended = paper("theorem2 --quick")
     assert ended.status == 0, ended.err
     assert given == [None]
-    assert made(tmp_path) == ["theorem2.json", "theorem2.png", "theorem2.svg"]
+    assert made(tmp_path) == ["theorem2.json"]
 
 
 def test_table_2_and_the_pages(tmp_path, monkeypatch):
@@ -233,20 +230,6 @@ def test_table_2_and_the_pages(tmp_path, monkeypatch):
     assert page.count("\n## ") == 1
     assert "python -m benchmarks paper table2" in page
     assert "\n## Accuracy\n" in (pages_of / "accuracy-tables.md").read_text(encoding="utf-8")
-
-
-def test_the_story_writes_figures_page_and_picture(tmp_path, monkeypatch):
-    monkeypatch.setattr(story, "_N_EPOCHS", 30)
-    monkeypatch.setattr(story, "_STEPS", (0, 10))
-    monkeypatch.setattr(story, "STRENGTHS", ((0.8, 0.5),))
-    file = tmp_path / "p.json"
-    ended = benchmarks("story", "--seeds", 1, "--device", "cpu", "--out", tmp_path / "new", "--json", file)
-    assert ended.status == 0, ended.err
-    assert "Made catalogue: communities through training" in ended.out
-    steps_table, means, single = read_json(file)["reports"]
-    assert [len(table["rows"]) for table in (steps_table, means, single)] == [6, 2, 2]
-    assert (tmp_path / "new" / "story.png").read_bytes().startswith(b"\x89PNG")
-    assert "The Silent" in (tmp_path / "new" / "story.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.data

@@ -1,14 +1,26 @@
-"""A made library with shelves and kinds of books on each: groups on two levels, and titles that nobody has written."""
+"""A made library with shelves and kinds of books on each: groups on two levels, and titles that nobody has written.
+
+``python docs/_ext/made_library.py FOLDER`` draws story.png, how its communities form through a training.
+"""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.report import explorer_of
+from air_recsys.report.charts import formation_figure
+from air_recsys.report.plots.snapshots import graphs_over_time
 
+_STEPS = (0, 10, 20, 40, 60, 80, 100, 150, 200, 300)
+_N_EPOCHS = 600
+_N_PICTURES = 5
 _ADJECTIVES = ["Silent", "Crimson", "Last", "Golden", "Hidden", "Velvet", "Hollow", "Iron", "Quiet", "Frozen", "Paper"]
 _SHELVES = {  # with their kinds, and nouns for titles of each
     "sea": {
@@ -91,3 +103,31 @@ def _books(groups: np.ndarray, kinds: list[str], rng: np.random.Generator) -> pd
     table = pd.DataFrame({"title": titles, "kind": [kinds[group] for group in groups]})
     table.insert(1, "shelf", [shelf_of[kind] for kind in table["kind"]])
     return table.assign(year=rng.integers(1930, 2000, len(table)))
+
+
+def trained_on(made: Catalogue) -> AIR:
+    """Matrix completion of a made library, all pairs weighed, with its steps."""
+    model = AIR.for_completion(
+        n_epochs=_N_EPOCHS, graph_neighbors=None, snapshot_epochs=_STEPS, random_state=0, device="cpu"
+    )
+    return model.fit(made.ratings)
+
+
+def write_page(made: Catalogue, path: Path) -> Path:
+    """Write the graphs with all of their steps as a page to explore."""
+    return explorer_of(trained_on(made), path, made.books, title="Made catalogue")
+
+
+def draw_course(made: Catalogue, path: Path) -> Path:
+    """Draw the communities of the books at some steps, the last one among them."""
+    model = trained_on(made)
+    graphs = graphs_over_time(model)["item"]
+    steps = list(graphs)
+    places = np.unique(np.linspace(len(steps) - 1, 0, _N_PICTURES).round().astype(int))
+    figure = formation_figure({steps[place]: graphs[steps[place]] for place in places}, model.solver_.unit)
+    figure.savefig(path, dpi=110)
+    return path
+
+
+if __name__ == "__main__":
+    draw_course(make_catalogue(), Path(sys.argv[1]) / "story.png")

@@ -1,1 +1,0 @@
-"""Pages and servers: the explorer in a browser, and the service under requests."""
