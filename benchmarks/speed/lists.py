@@ -16,6 +16,7 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.ranking.top_items import top_items
 from air_recsys.models.state import FittedState, TrainingStatistics
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.validation import import_extra
 from benchmarks.harness import Found, median_seconds
 
 _N = 10
