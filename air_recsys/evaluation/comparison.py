@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, rated_pairs
-from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.folds import Fold, NewUsersFold
 from air_recsys.evaluation.rating_errors import clipped, interval_figures
 from air_recsys.evaluation.resampling import ByUsers
 from air_recsys.evaluation.results import ResultTable, machine, versions, write_json
@@ -184,8 +184,9 @@ def measure(trial: Trial) -> Measures:
     return Measures(figures, squared, ndcg, recall)
 
 
-def rating_figures(fold: Fold, answered: Answer) -> tuple[dict[str, float], np.ndarray]:
+def rating_figures(fold: Fold | NewUsersFold, answered: Answer) -> tuple[dict[str, float], np.ndarray]:
     """The errors of predictions, clipped to the range of the training ratings, and the differences, (n_test,)."""
+    assert answered.predicted is not None
     truth, within = fold.test.ratings, clipped(answered.predicted, fold.train)
     figures = {"rmse": rmse(truth, within), "mae": mae(truth, within)}
     if answered.deviation is not None:

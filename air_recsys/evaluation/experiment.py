@@ -236,7 +236,7 @@ def _worked(
         for task in tasks:
             spent = call(_train, system.train, task.fold.train)
             answer, seconds = call(_ask, task.ask, task.question)
-            yield Trial(name, task, answer, Costs(*spent, seconds))
+            yield Trial(name, task, answer, Costs(*spent, answer_seconds=seconds))
             done()
 
 

@@ -63,6 +63,11 @@ class NewUsersFold(NamedTuple):
         """The parts of a split."""
         return cls(*(data.select(mask) for mask in split))
 
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return "new users"
+
 
 def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
     """A fold that tests a random share of each user's interactions."""

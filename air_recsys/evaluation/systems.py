@@ -45,7 +45,7 @@ PEERS = {"svd": "Surprise SVD", "svdpp": "Surprise SVD++", "knnbaseline": "Surpr
 """The systems beside AIR that the command line knows by a word."""
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Those beside `GraphRanker`."""
-_MYFM: dict[str, dict[str, bool]] = {
+_MYFM: dict[str, dict[str, Any]] = {
     "Bayesian MF": {},
     "Bayesian SVD++ flipped": {"implicit": True},
     "ordered SVD++ flipped": {"implicit": True, "ordered": True},
