@@ -1,4 +1,4 @@
-"""implicit's own models and measures, for comparisons with ours."""
+"""implicit's own models, for comparisons with ours."""
 
 from __future__ import annotations
 
@@ -12,35 +12,6 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.nn.devices import one_blas_thread
 from air_recsys.storage.validation import check_choice, needs_extra
-
-with needs_extra("implicit"):
-    from implicit.cpu.als import AlternatingLeastSquares
-    from implicit.cpu.bpr import BayesianPersonalizedRanking
-    from implicit.cpu.topk import topk
-    from implicit.evaluation import ranking_metrics_at_k
-
-
-def alternating_least_squares(**parameters: Any) -> Any:
-    """The ALS of implicit for the CPU."""
-    return AlternatingLeastSquares(**parameters)
-
-
-def bayesian_ranking(**parameters: Any) -> Any:
-    """The BPR of implicit for the CPU."""
-    return BayesianPersonalizedRanking(**parameters)
-
-
-def ranking_metrics(model: Any, train: sp.csr_matrix, test: sp.csr_matrix, k: int = 10) -> dict[str, float]:
-    """The measures of implicit of a model's k best unseen items: precision, map, ndcg, auc."""
-    return ranking_metrics_at_k(model, train, test, K=k, show_progress=False)
-
-
-def top_items_of_implicit(
-    user_vectors: np.ndarray, item_vectors: np.ndarray, n: int, seen: sp.csr_matrix
-) -> tuple[np.ndarray, np.ndarray]:
-    """The n items with the largest products, by the search that all of implicit's factorizations use."""
-    return topk(item_vectors, user_vectors, n, filter_query_items=seen)
-
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares

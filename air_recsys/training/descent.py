@@ -33,10 +33,6 @@ class GradientDescent(Trainer):
         What one unit of `validation` is to the reader of the records.
     alone : bool
         False where the processes of a group train parts of one objective.
-
-    Attributes
-    ----------
-    optimizer : torch.optim.Adam
     """
 
     unit, first_record, checks_steps = "epoch", 0, False

@@ -37,6 +37,8 @@ class SoftmaxTrainer(Trainer):
 
     Of more than 50,000 columns a step takes the exponentials of about 25,000, drawn with chances that follow the
     square roots of their numbers of entries: the cost of a step has a limit.
+    `factors` are those after the last `step`; the next one changes them in place. With `n_steps` set to an earlier
+    position the step sizes stay the same.
 
     Parameters
     ----------
@@ -49,15 +51,6 @@ class SoftmaxTrainer(Trainer):
         their turn.
     seed : int
         Of the order of the rows and of the columns that are drawn.
-
-    Attributes
-    ----------
-    factors : ColumnFactors
-        After the last step; the next one changes them in place.
-    step : int
-        How many have been taken.
-    n_steps : int
-        The last position, that of `training` unless it is set to an earlier one; the step sizes stay the same.
     """
 
     unit = "step"

@@ -70,15 +70,15 @@ def _ratings(root: Path, name: str) -> Interactions:
 def _compared(train: sp.csr_matrix, test: sp.csr_matrix, seed: int, search: dict[str, Any]) -> dict[str, Any]:
     """The NDCG of all, how far ours is above the searched ALS, and the settings of these two."""
     from air_recsys.adapters.implicit import ImplicitAIR, ImplicitRanker
-    from air_recsys.adapters.implicit_peer import alternating_least_squares, bayesian_ranking
+    from air_recsys.adapters.implicit_peer import AlternatingLeastSquares, BayesianPersonalizedRanking
 
     setting, air = _searched(train, seed, search), partial(ImplicitAIR, device="cpu")
     contenders: dict[str, Callable[..., Any]] = {
-        "ALS": alternating_least_squares,
-        "ALS, searched": partial(alternating_least_squares, **setting),
+        "ALS": AlternatingLeastSquares,
+        "ALS, searched": partial(AlternatingLeastSquares, **setting),
         "ImplicitAIR()": air,
         _SQUARED: partial(air, loss="squared"),
-        "BPR": bayesian_ranking,
+        "BPR": BayesianPersonalizedRanking,
         _RANKER: partial(ImplicitRanker, device="cpu"),
     }
     models, measures = {}, {}
@@ -116,7 +116,7 @@ def _tried(search: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _searched(train: sp.csr_matrix, seed: int, search: dict[str, Any]) -> dict[str, Any]:
     """The settings of ALS with the best NDCG on a hidden part of the training likes."""
-    from air_recsys.adapters.implicit_peer import alternating_least_squares as make
+    from air_recsys.adapters.implicit_peer import AlternatingLeastSquares as make
 
     kept, hidden = divided(Interactions.from_csr(train), seed)
 
@@ -158,11 +158,11 @@ def trained(
     make: Callable[..., Any], train: sp.csr_matrix, test: sp.csr_matrix, seed: int
 ) -> tuple[Any, dict[str, float]]:
     """A model, trained, with the processor seconds of that and its measures on the held-out likes."""
-    from air_recsys.adapters.implicit_peer import ranking_metrics
+    from implicit.evaluation import ranking_metrics_at_k
 
     model = make(random_state=seed)
     start = time.process_time()
     model.fit(train, show_progress=False)
     row = {"fit_seconds": time.process_time() - start}
-    measures = ranking_metrics(model, train, test, LIST_LENGTH)
+    measures = ranking_metrics_at_k(model, train, test, K=LIST_LENGTH, show_progress=False)
     return model, row | {f"{key}_at_{LIST_LENGTH}": measures[key] for key in ("precision", "map", "ndcg")}

@@ -16,6 +16,7 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.ranking.top_items import top_items
 from air_recsys.models.state import FittedState, TrainingStatistics
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.validation import import_extra
 from benchmarks.harness import Found, median_seconds
 
 _N = 10
@@ -48,8 +49,7 @@ def bench_blocks(root: Path, *, widths: list[int], rounds: int, device: str) -> 
 
 
 def _ways(data: Interactions, width: int, device: str) -> dict[str, Callable[[], object]]:
-    from air_recsys.adapters.implicit_peer import top_items_of_implicit
-
+    topk = import_extra("implicit.cpu.topk", "implicit").topk
     rng = np.random.default_rng(0)
     users, items = (rng.normal(size=(size, width)).astype(np.float32) for size in (data.n_users, data.n_items))
     model = GivenFactors(users, items).fit(data)
@@ -65,6 +65,6 @@ def _ways(data: Interactions, width: int, device: str) -> dict[str, Callable[[],
     return {
         "recommend": lambda: model.recommend(data.user_ids, _N, device=device),
         "top_items": lambda: top_items(users, items, biases, _N, seen=seen, device=device),
-        "implicit's search": lambda: top_items_of_implicit(user_vectors, item_vectors, _N, masked),
+        "implicit's search": lambda: topk(item_vectors, user_vectors, _N, filter_query_items=masked),
         "users x items at once": at_once,
     }

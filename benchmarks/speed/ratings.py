@@ -117,9 +117,9 @@ def train_surprise(fold: Fold, algorithm: str) -> Trained:
 def train_als(fold: Fold, factors: int, threads: int) -> Trained:
     """Train implicit's ALS on the ratings as confidences: a yardstick of time, it predicts no ratings."""
     from air_recsys.adapters._implicit_input import as_implicit_reads
-    from air_recsys.adapters.implicit_peer import alternating_least_squares
+    from air_recsys.adapters.implicit_peer import AlternatingLeastSquares
 
-    model = alternating_least_squares(factors=factors, num_threads=threads, random_state=0)
+    model = AlternatingLeastSquares(factors=factors, num_threads=threads, random_state=0)
     ratings = as_implicit_reads(fold.train.to_csr(), np.float32)
     _, costs = spent_on(lambda: model.fit(ratings, show_progress=False))
     return Trained(costs, model.iterations)

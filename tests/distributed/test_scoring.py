@@ -123,28 +123,6 @@ def test_two_workers_write_what_the_model_recommends(cluster, tmp_path):
     assert len(list(done.folder.iterdir())) == 5  # of 9 and 15 users
 
 
-def test_a_worker_writes_what_the_model_predicts(cluster, tmp_path):
-    model = make_model("text")
-    pairs = model.interactions_.to_frame()
-    pairs.loc[3, "item"] = "nothing"
-    done = scoring.predict(
-        model, write(tmp_path / "pairs.parquet", pairs), tmp_path / "out", batch_size=100, concurrency=1
-    )
-    same(read(done.folder), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
-    assert (done.n_read, done.n_written, done.n_unknown) == (len(pairs), len(pairs), 1)
-
-
-def test_workers_write_the_lists_of_a_ranker_from_its_file(cluster, tmp_path):
-    model = GraphRanker(n_factors=4, n_steps=5, settings={"factor_weight": 1.0}, device="cpu")
-    model.fit(make_model("text").interactions_)
-    users = write(tmp_path / "users.parquet", pd.DataFrame({"user": users_of(model)}))
-    file = model.save(tmp_path / "lists.air")
-    done = scoring.recommend(file, users, tmp_path / "out", n=5, batch_size=9, concurrency=2)
-    found, expected = read(done.folder), model.recommend(users_of(model), 5)
-    pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
-    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-6)  # of blocks of other sizes
-
-
 def test_a_piece_whose_worker_died_is_done_again(cluster, tmp_path, monkeypatch):
     @dataclass(frozen=True)
     class DiesOnce(workers.RecommendJob):
@@ -177,6 +155,28 @@ def test_what_fails_in_a_worker_is_said_and_leaves_nothing(cluster, tmp_path, mo
 
 
 # -------------------------------------------------------------------- the same work without Ray
+
+
+def test_a_worker_writes_what_the_model_predicts(in_process, tmp_path):
+    model = make_model("text")
+    pairs = model.interactions_.to_frame()
+    pairs.loc[3, "item"] = "nothing"
+    done = scoring.predict(
+        model, write(tmp_path / "pairs.parquet", pairs), tmp_path / "out", batch_size=100, concurrency=1
+    )
+    same(read(done.folder), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
+    assert (done.n_read, done.n_written, done.n_unknown) == (len(pairs), len(pairs), 1)
+
+
+def test_workers_write_the_lists_of_a_ranker_from_its_file(in_process, tmp_path):
+    model = GraphRanker(n_factors=4, n_steps=5, settings={"factor_weight": 1.0}, device="cpu")
+    model.fit(make_model("text").interactions_)
+    users = write(tmp_path / "users.parquet", pd.DataFrame({"user": users_of(model)}))
+    file = model.save(tmp_path / "lists.air")
+    done = scoring.recommend(file, users, tmp_path / "out", n=5, batch_size=9, concurrency=2)
+    found, expected = read(done.folder), model.recommend(users_of(model), 5)
+    pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-6)  # of blocks of other sizes
 
 
 @pytest.mark.order

@@ -16,10 +16,11 @@ from sphinx.util.inventory import InventoryFile  # noqa: E402
 
 import air_recsys  # noqa: E402
 
+PRIVATE = {"cli", "data", "nn", "storage", "training"}  # rooms without a public name, see docs/architecture.md
 PUBLIC = ["air_recsys"] + [
     f"air_recsys.{module.name}"
     for module in pkgutil.iter_modules(air_recsys.__path__)
-    if module.ispkg and module.name != "cli"  # a command, not functions
+    if module.ispkg and module.name not in PRIVATE
 ]
 NOTEBOOKS = [page for page in PAGES if any(block.language == CELL for block in blocks(page))]
 EQUATIONS = DOCS / "mathematics.md"

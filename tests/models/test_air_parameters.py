@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import covering
 from model_cases import dense
 
 from air_recsys import AIR, DMF
@@ -26,31 +27,30 @@ FLAGS = ["biases", "center"]
 CASES = [
     *(
         (name, value, f"{name} must be an integer >= 1, found")
-        for name in POSITIVE_INTEGERS
-        for value in (0, 2.5, "3")
+        for name, value in covering(POSITIVE_INTEGERS, (0, 2.5, "3", True))
     ),
-    *((name, True, f"{name} must be an integer >= 1, found True") for name in POSITIVE_INTEGERS),
-    *((name, value, f"{name} must be a number >= 0, found") for name in NOT_NEGATIVE for value in (-1, np.nan, "1")),
-    *((name, None, f"{name} must be a number >= 0, found None") for name in NOT_NEGATIVE),
+    *(
+        (name, value, f"{name} must be a number >= 0, found")
+        for name, value in covering(NOT_NEGATIVE, (-1, np.nan, "1", None))
+    ),
     *(
         (name, value, f"{name} must be 'auto' or a number >= 0, f")
-        for name in STRENGTHS
-        for value in (-1, np.nan, "1")
+        for name, value in covering(STRENGTHS, (-1, np.nan, "1"))
     ),
     *(("stopping_delta", value, "stopping_delta must be None or a number > 0, found") for value in (0, -0.1, "1")),
     *(
         (name, value, f"{name} must be 'auto' or a number > 0, found {value!r}")
-        for name in POSITIVE
-        for value in (0, -0.1, np.inf, "1")
+        for name, value in covering(POSITIVE, (0, -0.1, np.inf, "1"))
     ),
-    *((name, "no", f"{name} must be one of True, False, found 'no'") for name in FLAGS),
-    *((name, None, f"{name} must be one of True, False, found None") for name in FLAGS),
+    *(
+        (name, value, f"{name} must be one of True, False, found {value!r}")
+        for name, value in zip(FLAGS, ("no", None), strict=True)
+    ),
     ("verbose", "no", "verbose must be one of True, False, None, found 'no'"),
     *(("clip", value, f"clip must be one of True, False, 'binary', found {value!r}") for value in ("no", None)),
     *(
         (name, value, f"{name} must be {others} or an integer >= 1, found {value!r}")
-        for name, others in POSITIVE_OR.items()
-        for value in (0, 2.5, "3", True)
+        for (name, others), value in covering(POSITIVE_OR.items(), (0, 2.5, "3", True))
     ),
     *(("scale", value, "scale must be one of True, False, 'deviation', found") for value in ("no", None, 2.0)),
     ("depth", 1, "depth must be an integer >= 2, found 1"),

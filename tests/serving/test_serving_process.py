@@ -12,14 +12,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving_cases import COMMAND, HOSTILE, N_ITEMS, N_USERS, Running, running, write_files
+from cli_cases import cli
+from serving_cases import HOSTILE, N_ITEMS, N_USERS, Running, running, write_files
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.serving.server import Address, hosts_of, listen
 
-N_REQUESTS, N_CLIENTS = 1000, 8
-GROWTH = 8  # MiB; a leak of 16 KiB a request would be 16
+N_REQUESTS, N_CLIENTS = 500, 8
+GROWTH = 7  # MiB; a leak of 16 KiB a request would be 8
 PROC = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the process tables of Linux")
 
 
@@ -148,7 +149,7 @@ def test_many_mixed_requests_of_several_clients(server):
             answers = [client.request(method, path, json=body) for method, path, body, _ in some]
         return [(answer.status_code, answer.json()) for answer in answers]
 
-    expected = ask(every[:300])
+    expected = ask(every[:100])
     before = resident(server.process)
     parts = [every[first::N_CLIENTS] for first in range(N_CLIENTS)]
     with ThreadPoolExecutor(N_CLIENTS) as clients:
@@ -156,7 +157,7 @@ def test_many_mixed_requests_of_several_clients(server):
     for part, answers in zip(parts, found, strict=True):
         assert [status for status, _ in answers] == [request[3] for request in part]
     answered = {first + N_CLIENTS * row: each for first, some in enumerate(found) for row, each in enumerate(some)}
-    assert [answered[number] for number in range(300)] == expected
+    assert [answered[number] for number in range(100)] == expected
     assert resident(server.process) - before < GROWTH
 
 
@@ -233,9 +234,9 @@ def test_a_request_that_is_there_is_answered_before_the_stop(files, number):
 
 
 def refused(*arguments):
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (1, ""), done
-    return done.stderr
+    ended = cli("serve", *arguments)
+    assert (ended.status, ended.out) == (1, ""), ended
+    return ended.err
 
 
 def test_what_cannot_be_served_is_said_in_a_line(files, tmp_path):

@@ -255,10 +255,10 @@ def test_the_search_finds_what_the_preset_misses():
 
 def test_hopeless_trials_are_given_up_half_way(spy):
     space = SMALL | {"n_epochs": [100], "learning_rate": (1e-6, 0.05, "log"), "weight_decay": [12.0]}
-    found = search(space=space, n_trials=25)
+    found = search(space=space, n_trials=12)
     pruned = [trial for trial in found.study.trials if trial.state == TrialState.PRUNED]
     assert pruned
-    assert len(spy) == 25
+    assert len(spy) == 12
     for trial in pruned:
         assert max(trial.intermediate_values) < 10
         assert min(trial.intermediate_values) >= 1

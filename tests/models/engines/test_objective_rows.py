@@ -182,7 +182,7 @@ def test_exact_data_of_low_rank_gives_exact_rows_from_a_few_ratings():
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(2, 25))
     ratings = rng.normal(size=(40, 2)) @ basis
-    model = AIR.for_completion(**SMALL, n_epochs=6000, init_std=0.1).fit(
+    model = AIR.for_completion(**SMALL, n_epochs=2500, init_std=0.1).fit(
         Interactions.from_dense(np.where(rng.random(ratings.shape) < 0.9, ratings, np.nan), allow_negative=True)
     )
     new = rng.normal(size=(5, 2)) @ basis

@@ -75,7 +75,7 @@ def test_a_thousand_pairs_of_ion_channels(data_root):
 def test_a_thousand_pairs_of_syn_netflix():
     truth = make_syn_netflix(n_users=60, n_items=50, n_user_groups=5, n_item_groups=4).matrix
     seen = np.random.default_rng(0).random(truth.shape) < 0.4
-    model = AIR.for_completion(n_epochs=1500, **CPU).fit(np.where(seen, truth, np.nan))
+    model = AIR.for_completion(n_epochs=500, **CPU).fit(np.where(seen, truth, np.nan))
     error, remainder, personal = figures(model, 1000)
     assert error < 1e-4
     assert remainder < 0.02 * personal

@@ -28,6 +28,12 @@ def noisy(exact):
     return Interactions.from_dense(np.where(np.isnan(exact.to_dense()), np.nan, ratings))
 
 
+@pytest.fixture(scope="module")
+def rated(exact):
+    """A model of noisy ratings; not to be changed."""
+    return AIR.auto(**CPU).fit(noisy(exact))
+
+
 def likes(exact, value=1.0):
     """The pairs that are rated, and no more than that."""
     return Interactions.from_dense(np.where(np.isnan(exact.to_dense()), np.nan, value))
@@ -62,13 +68,12 @@ def test_likes_are_warned_of_once_and_models_for_them_are_named(exact):
     assert "AIR.for_likes" not in str(caught[0].message)
 
 
-def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact):
+def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact, rated):
     completed = AIR.auto(**CPU).fit(exact)
     assert completed.solver_.name == "adam"
     assert completed.settings_["n_factors"] is None
     assert completed.search_line_.startswith("data: exact values or noisy ratings; settings: ")
     assert "hidden ratings" in completed.search_line_
-    rated = AIR.auto(**CPU | {"random_state": 1}).fit(noisy(exact))
     assert rated.solver_.name == "variational"
     assert rated.predict([0], [0], return_std=True)[1] > 0
 
@@ -81,7 +86,7 @@ def test_what_is_given_stays(exact):
     assert whole.solver_.name == "adam"
 
 
-def test_it_is_an_estimator_like_any_other(exact, tmp_path):
+def test_it_is_an_estimator_like_any_other(exact, rated, tmp_path):
     model = AIR.auto(**CPU)
     assert clone(model).get_params() == model.get_params()
     assert repr(AIR.of_preset("auto", **CPU)) == repr(model)
@@ -89,23 +94,21 @@ def test_it_is_an_estimator_like_any_other(exact, tmp_path):
         model.engine()
     with pytest.raises(ParameterError, match="n_epochs is a parameter of the solver Adam"):
         AIR.auto(n_epochs=3)
-    fitted = model.fit(noisy(exact))
-    loaded = AIR.load(fitted.save(tmp_path / "model.air"))
+    loaded = AIR.load(rated.save(tmp_path / "model.air"))
     assert loaded.solver == "auto"
-    assert loaded.solver_ == fitted.solver_
-    np.testing.assert_array_equal(loaded.predict([0, 1], [2, 3]), fitted.predict([0, 1], [2, 3]))
+    assert loaded.solver_ == rated.solver_
+    np.testing.assert_array_equal(loaded.predict([0, 1], [2, 3]), rated.predict([0, 1], [2, 3]))
     new = exact.to_csr()[:2]
-    np.testing.assert_array_equal(loaded.fold_in(new).factors, fitted.fold_in(new).factors)
+    np.testing.assert_array_equal(loaded.fold_in(new).factors, rated.fold_in(new).factors)
     assert model.memory_plan(exact).total > 0
 
 
-def test_scores_of_labels_are_pushed_and_others_limited(exact):
+def test_scores_of_labels_are_pushed_and_others_limited(rated):
     labels = Interactions.from_dense(np.kron(np.eye(2), np.ones((3, 4))))
     model = AIR.auto(**CPU).fit(labels)
     assert model.settings_["graph_neighbors"] is None
     assert model.predict(0, [0, 4]).min() > 0
     assert np.abs(model.predict(0, [0, 4]) - [1, 0]).max() < 1e-3
-    rated = AIR.auto(**CPU).fit(noisy(exact))
     users, items = np.divmod(np.arange(40 * 50), 50)
     assert 1 <= rated.predict(users, items).min() <= rated.predict(users, items).max() <= 5
 
