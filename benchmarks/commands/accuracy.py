@@ -1,4 +1,4 @@
-"""Commands that measure accuracy: ratings, ranking, affinities, dti, hosts, and the page of their tables."""
+"""Commands that measure accuracy: ratings, ranking, affinities and dti."""
 
 from __future__ import annotations
 
