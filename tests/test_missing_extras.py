@@ -24,6 +24,7 @@ from air_recsys.report.plots import plot_adjacency
 DATA = Interactions.from_dense(np.arange(12.0).reshape(4, 3) % 5)
 GRAPH = SimilarityGraph(np.ones((3, 3)), "abc")
 IMAGE = np.ones((20, 20))
+ANEW = ("air_recsys.adapters.", "air_recsys.distributed.scoring", "air_recsys.distributed.workers")  # imported again
 
 
 def adapter(name: str) -> Callable[[Path], Any]:
@@ -68,8 +69,10 @@ def test_a_missing_package_is_named_with_its_extra(
     for name in list(sys.modules):
         if name.partition(".")[0] == host:
             monkeypatch.setitem(sys.modules, name, None)
-        elif name.startswith(("air_recsys.adapters.", "air_recsys.distributed.scoring")):
-            monkeypatch.delitem(sys.modules, name)  # to be imported anew
+        elif name.startswith(
+            ("air_recsys.adapters.", "air_recsys.distributed.scoring", "air_recsys.distributed.workers")
+        ):
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, host, None)
     message = f"this needs {host}, which is not installed: pip install 'air-recsys[{extra}]'"
     with pytest.raises(MissingExtraError, match=re.escape(message)):
