@@ -6,12 +6,12 @@ cd "$(dirname "$0")/.."
 venv=${VENV:-.venv}
 python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
-# Two at a time, the tests of a file together; with more threads each would wait for the other.
-test_in_pairs() {
-  OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
+# Three at a time on two cores, since many wait for processes and browsers; the tests of a file together; one thread each.
+test_side_by_side() {
+  OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 3 --dist loadfile "$@"
 }
 if [[ ${1:-} == benchmarks ]]; then
-  test_in_pairs tests/benchmarks benchmarks "${@:2}"
+  test_side_by_side tests/benchmarks benchmarks "${@:2}"
   exit
 fi
 "$venv/bin/ruff" format --check .
@@ -26,4 +26,4 @@ for machine in "old 1" "haswell 2"; do
   echo "the order of lists with ${settings[*]}"
   env "${settings[@]}" "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -m order "${ordered[@]}"
 done
-test_in_pairs "$@"
+test_side_by_side "$@"
