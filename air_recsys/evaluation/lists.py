@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,27 +18,6 @@ from air_recsys.models import GraphRanker, Recommender
 _PAIRS = 500_000  # scored at a time
 
 _GROUPS = ("few items", "some items", "many items")
-
-
-class Lister(Protocol):
-    """A model that makes lists of items for users, all by their positions in the training data."""
-
-    def fit(self, interactions: Interactions) -> Any:
-        """Train."""
-        ...
-
-    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """The best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
-        ...
-
-
-@runtime_checkable
-class NewUsersLister(Lister, Protocol):
-    """A `Lister` that makes lists for users whom it was not trained on, too."""
-
-    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """The best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
-        ...
 
 
 class Recommending:

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.lists import Lister
 from air_recsys.evaluation.system import System, make_implicit, train
 from air_recsys.evaluation.systems import comparable_systems, ranker_system
 from benchmarks.accuracy.experiments import experiment
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
-from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Selection
+from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Lister, Selection
 
 _TEXTS = experiment("ranking")
 LADDERS: dict[str, Grid] = _TEXTS["ladder"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import geometric_mean
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.lists import NewUsersLister
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
@@ -26,6 +25,26 @@ Grid = Mapping[str, Sequence[Any]]
 
 HALF_LIVES = TIMES["user_half_life"]
 """Those that a `GraphRanker` tries: numbers of later items with which an item counts half; 0: all count alike."""
+
+
+class Lister(Protocol):
+    """A model that makes lists of items for users, all by their positions in the training data."""
+
+    def fit(self, interactions: Interactions) -> Any:
+        """Train."""
+        ...
+
+    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
+        """The best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
+        ...
+
+
+class NewUsersLister(Lister, Protocol):
+    """A `Lister` that makes lists for users whom it was not trained on, too."""
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """The best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
+        ...
 
 
 class _Part(NamedTuple):

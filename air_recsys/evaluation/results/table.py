@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from air_recsys.exceptions import ParameterError
-from air_recsys.storage.writing import replace_file
+from air_recsys.storage.writing import check_folder, replace_file
 
 _PACKAGES = (
     *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
@@ -61,9 +60,7 @@ class ResultTable:
 
 def write_json(path: str | Path, content: Any) -> None:
     """Write figures as JSON, in one step; JSON knows no NaN, null stands for it."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    target = check_folder(path)
     text = json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
     if target.exists() and not target.is_file():  # such as /dev/stdout
         _write_device(target, text)

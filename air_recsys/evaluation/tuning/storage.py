@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
 from air_recsys.storage.validation import import_extra
+from air_recsys.storage.writing import check_folder
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -24,8 +25,7 @@ def storage_url(storage: str | os.PathLike[str]) -> str:
     path = Path(text).expanduser().absolute()
     if path.is_dir():
         raise ParameterError(f"expected a file for the study, found the folder {path}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
+    check_folder(path)
     if path.is_file():
         with path.open("rb") as file:
             head = file.read(len(_SQLITE))
