@@ -101,7 +101,9 @@ def test_blocks_of_users_change_nothing(make, blocks_of):
     blocks_of(3 * N_ITEMS)
     found = model.recommend(asked, 4)
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
-    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)
+    # A GraphRanker scores in single precision, whose last bits depend on the block on some processors.
+    tolerance = 1e-6 if isinstance(model, GraphRanker) else 1e-9
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=tolerance)
 
 
 @every_model
