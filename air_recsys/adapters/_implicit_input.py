@@ -28,8 +28,8 @@ def as_confidences(matrix: Any) -> sp.csr_matrix:
         )
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
-    checked_sparse("the matrix", matrix)
-    likes = sp.csr_matrix(check_csr(matrix), dtype=np.float64, copy=True)
+    roomy = checked_sparse("the matrix", matrix).dtype  # repeated pairs are summed
+    likes = sp.csr_matrix(check_csr(matrix.astype(roomy, copy=False)), dtype=np.float64, copy=True)
     likes.sum_duplicates()
     broken = np.flatnonzero(~(likes.data >= 0) | np.isinf(likes.data))
     if broken.size:

@@ -66,6 +66,8 @@ def compare(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     rating_scale: options.RatingScale = None,
     missing: options.Missing = None,
@@ -92,7 +94,9 @@ def compare(
         raise ParameterError("--folds makes random folds: expected it without --split")
     if ranking and relevant is not None:
         raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
-    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
+        sep, encoding, quote
+    )
     reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     reading = options.of_likes(reading) if ranking else reading
     how = folds if split is None else split.value

@@ -50,7 +50,7 @@ ItemTitles = Annotated[
 
 def titles_or_none(file: Path | None, item_ids: np.ndarray) -> pd.Series | None:
     """Return titles by item id; None without a file."""
-    from air_recsys.data.readers.pairs_file import read_titles, titles_of
+    from air_recsys.data.readers.titles import read_titles, titles_of
 
     return None if file is None else titles_of(read_titles(file, item_ids))
 

@@ -65,6 +65,8 @@ def train(
     target: TargetColumn = "target",
     value: ValueColumn = None,
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     drug_similarity: DrugSimilarity = None,
     drug_features: DrugFeatures = None,
     drug_smiles: DrugSmiles = None,
@@ -77,7 +79,7 @@ def train(
     from air_recsys.datasets import read_pairs
 
     air = _model(settings)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, sep=sep)
+    pairs = read_pairs(file, drug=drug, target=target, value=value, **options.written(sep, encoding, quote))
     given = (
         _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
         _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),
@@ -146,6 +148,8 @@ def evaluate(
     target: TargetColumn = "target",
     value: ValueColumn = None,
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     drug_similarity: DrugSimilarity = None,
     drug_features: DrugFeatures = None,
     drug_smiles: DrugSmiles = None,
@@ -163,7 +167,7 @@ def evaluate(
     from air_recsys.dti import evaluate_pairs
 
     air = _model(settings)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, sep=sep)
+    pairs = read_pairs(file, drug=drug, target=target, value=value, **options.written(sep, encoding, quote))
     given = (
         _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
         _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),

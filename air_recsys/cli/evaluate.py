@@ -97,6 +97,8 @@ def evaluate(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
@@ -120,7 +122,9 @@ def evaluate(
         given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
         given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
         options.refuse_unread("--dataset", given)
-    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
+        sep, encoding, quote
+    )
     reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})

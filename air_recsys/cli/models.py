@@ -43,6 +43,8 @@ def train(
     rating: options.RatingColumn = "rating",
     timestamp: options.TimestampColumn = None,
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
@@ -78,7 +80,7 @@ def train(
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker
 
-    how: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
+    how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative or None}
     how |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
@@ -181,6 +183,8 @@ def recommend(
         typer.Option(help="New ratings (columns user, item, rating) to fold in first, only for this answer."),
     ] = None,
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     n: Annotated[
         int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")
@@ -214,7 +218,9 @@ def recommend(
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
         rating = None if isinstance(loaded, GraphRanker) else "rating"
-        form: dict[str, Any] = {"rating": rating, "sep": sep, "columns": options.fields_of(columns)}
+        form: dict[str, Any] = {"rating": rating, "columns": options.fields_of(columns)} | options.written(
+            sep, encoding, quote
+        )
         new = read_ratings(ratings, **form, allow_negative=loaded.rating_scale_[0] < 0).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
@@ -308,7 +314,7 @@ def graph(
     json_file: options.JsonFile = None,
 ) -> None:
     """Describe a learned graph: size and communities. Write it for other programs, or as a page to explore."""
-    from air_recsys.data.readers.pairs_file import read_titles
+    from air_recsys.data.readers.titles import read_titles
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import paths
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError, quoted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from air_recsys.evaluation.results import ResultTable
     from air_recsys.models import Recommender
     from air_recsys.models.rows import Side
+
+
+_SHOWN = 5  # ids in a message
 
 
 class Preset(StrEnum):
@@ -104,7 +107,17 @@ Missing = Annotated[
     float | None, typer.Option("--missing", help="A number that means not rated, such as 99 in some tables.")
 ]
 Separator = Annotated[
-    str | None, typer.Option("--sep", help="Separator of the table; by default it follows from the suffix.")
+    str | None,
+    typer.Option("--sep", help="Separator of the table: one sign or ::; by default it is found in the first line."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the table, such as latin-1 or utf-16; by default UTF-8.")
+]
+Quote = Annotated[
+    bool | None,
+    typer.Option(
+        "--quote/--no-quote", help="Whether fields may be in double quotes; by default where commas separate them."
+    ),
 ]
 Columns = Annotated[
     str | None,
@@ -186,6 +199,11 @@ def with_similarities(data: Interactions, users: Path | None, items: Path | None
     return data
 
 
+def written(sep: str | None, encoding: str | None, quote: bool | None) -> dict[str, Any]:
+    """Return how a table of text is written, as the options tell."""
+    return {"sep": sep, "encoding": encoding, "quote": quote}
+
+
 def parse_names(text: str) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -216,13 +234,22 @@ def reading(
 
 
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
-    """Turn ids into the model's kind: integers where all its ids are."""
+    """Turn ids into the model's kind, or raise for the first that is none: integers where all the model's are."""
+    ids = asked_of(texts, model_ids)
+    foreign = [each for each in ids if isinstance(each, str)] if model_ids.dtype != object else []
+    if foreign:
+        shown = ", ".join(map(quoted, foreign[:_SHOWN])) + ", ..." * (len(foreign) > _SHOWN)
+        raise DataError(f"this model's ids are integers, found {len(foreign)} of {len(ids)} that are none: {shown}")
+    return ids
+
+
+def asked_of(texts: list[str], model_ids: np.ndarray) -> list:
+    """Turn ids into the model's kind, but for those that are none."""
+    from air_recsys.data.ids import integer_of
+
     if model_ids.dtype == object:
         return texts
-    try:
-        return [int(text) for text in texts]
-    except ValueError:
-        raise DataError(f"this model's ids are integers, found {', '.join(map(repr, texts))}") from None
+    return [text if (number := integer_of(text)) is None else number for text in texts]
 
 
 def list_length(option: str, wanted: int, n_left: int) -> int:

@@ -36,6 +36,8 @@ def predict(
     user_column: options.UserColumn = "user",
     item_column: options.ItemColumn = "item",
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     unknown: Annotated[
         Unknown,
@@ -53,6 +55,7 @@ def predict(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print scores of pairs and their source: all named users with all named items, or the pairs of a table."""
+    from air_recsys.data.readers.forms import Writing
     from air_recsys.data.readers.ratings_file import read_pair_ids
     from air_recsys.models import Recommender
     from air_recsys.storage.writing import replace_file
@@ -64,9 +67,11 @@ def predict(
     if pairs is None:
         asked = list(zip(*product(user or [], item or []), strict=True))
     else:
-        asked = read_pair_ids(pairs, user_column, item_column, sep=sep, columns=options.fields_of(columns))
+        asked = read_pair_ids(
+            pairs, user_column, item_column, writing=Writing(sep, encoding, quote), columns=options.fields_of(columns)
+        )
     sides = zip(asked, (data.user_ids, data.item_ids), strict=True)
-    users, items = (options.as_ids([str(each) for each in ids], known) for ids, known in sides)
+    users, items = (options.asked_of([str(each) for each in ids], known) for ids, known in sides)
     found = loaded.predict_table(users, items, unknown=unknown.value)
     if probabilities:
         found = found.join(_probabilities(loaded, users, items))

@@ -31,11 +31,13 @@ def report(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
-    from air_recsys.data.readers.pairs_file import read_titles, titles_of
+    from air_recsys.data.readers.titles import read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.evaluation.results import ResultTable
@@ -51,7 +53,9 @@ def report(
     unseen = None
     if test is not None:
         fields = options.fields_of(columns)
-        read = read_ratings(test, user, item, rating, sep=sep, allow_negative=True, columns=fields)
+        read = read_ratings(
+            test, user, item, rating, **options.written(sep, encoding, quote), allow_negative=True, columns=fields
+        )
         unseen = _with_ids_of(read, loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))

@@ -55,6 +55,8 @@ def tune(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    encoding: options.Encoding = None,
+    quote: options.Quote = None,
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
@@ -76,7 +78,7 @@ def tune(
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
     how = options.reading(columns, duplicates, negative, rating_scale, missing)
-    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep, **how)
+    data = read_ratings(file, user=user, item=item, rating=rating, **options.written(sep, encoding, quote), **how)
     typer.echo(repr(data))
     tuning = tune_air(
         data,

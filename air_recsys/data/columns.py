@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.scales import found_below_zero, hint_at_scale
-from air_recsys.exceptions import DataError, DataWarning
+from air_recsys.exceptions import DataError, DataWarning, quoted
 
+_LARGEST = 1e30  # of a rating: models compute in float32
 _STACKLEVEL = 6  # of a warning: the caller of a model's fit
 
 
@@ -78,6 +80,7 @@ def as_ratings(values: Any, size: int, allow_negative: bool | None, *, copy: boo
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
+    _require(np.abs(ratings) <= _LARGEST, ratings, f"ratings must be at most {_LARGEST:g}", "larger", "; divide all")
     if not allow_negative and (ratings < 0).any():
         if allow_negative is None and found_below_zero(ratings):
             warnings.warn(
@@ -144,11 +147,15 @@ _USUAL = {
     "user": {"user", "users", "userid", "uid", "username", "customer", "customerid", "reader", "readerid"},
     "item": {"item", "items", "itemid", "iid", "movie", "movieid", "film", "filmid", "book", "bookid", "isbn"}
     | {"product", "productid", "song", "songid", "track", "trackid", "artist", "artistid", "game", "gameid"},
-    "rating": {"rating", "ratings", "score", "stars", "grade", "value"},
+    "rating": {"rating", "ratings", "score", "stars", "grade", "value", "feedback"},
+    "timestamp": {"timestamp", "timestamps", "time", "date", "datetime", "unixtime"},
+    "weight": {"weight", "weights", "confidence"},
 }
 """Names of columns, in small letters without signs, by what they hold."""
 
-_OF_LONG = set.union(*_USUAL.values(), {"timestamp", "time", "date", "weight"})
+_OF_LONG = set.union(*_USUAL.values())
+_TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
+_LONGEST = 100  # signs of a name of a column that has a meaning
 
 
 def named_column(name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
@@ -159,9 +166,43 @@ def named_column(name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
     return alike[0] if len(alike) == 1 else None
 
 
+def usual_column(role: str, name: Hashable, header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column of that name, as `named_column`, or else the one column with a usual name of its role.
+
+    The latter is only looked for where `name` is the role itself, and so the default.
+
+    Examples
+    --------
+    >>> usual_column("item", "item", ["userId", "movieId"]), usual_column("item", "film", ["userId", "movieId"])
+    ('movieId', None)
+    """
+    found = named_column(name, header)
+    if found is not None or name != role or name in header:
+        return found
+    likely = _likely(role, header)
+    return likely[0] if len(likely) == 1 else None
+
+
+def tell_columns(found: Mapping[str, Hashable], header: Sequence[Hashable], stacklevel: int) -> None:
+    """Warn, in one line, of columns that are read by another name than the default, and of such that are not read.
+
+    These are times and weights, which a caller may expect to count.
+    """
+    other = [f"{quoted(name)} as {role}" for role, name in found.items() if _plain(name) != role]
+    unread = [
+        f"{quoted(name)} ({role}={quoted(name)} reads it)"
+        for role in ("timestamp", "weight")
+        for name in _likely(role, header)
+        if role not in found
+    ]
+    if unread:
+        told = f"reads {', '.join(other)}, but does not read" if other else "does not read the column(s)"
+        warnings.warn(f"{told} {', '.join(unread)}", DataWarning, stacklevel=stacklevel)
+
+
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
     """Return how to name the columns that are probably meant, as the end of a message; nothing where none is known."""
-    meant = {role: _likely(role, header) for role in absent if role in _USUAL}
+    meant = {role: _likely(role, header) for role in absent if role in ("user", "item", "rating")}
     found = {role: names[0] for role, names in meant.items() if len(names) == 1}
     if not found:
         return ""
@@ -214,6 +255,56 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     return frame if is_wide and axes[0].is_unique and _are_numbers(frame) else None
 
 
+_FEW_COLUMNS, _FEW_ROWS = 8, 5
+
+
+def check_not_long(columns: Sequence[Any], mend: str) -> None:
+    """Raise `DataError` where the columns of a wide table look like users, items and ratings in one row each.
+
+    They do where they are few and full, two of them repeat their values and hardly any pair of those, and a third one
+    has numbers below theirs: ratings, unlike ids, are small.
+    """
+    arrays = [np.asarray(column) for column in columns]
+    if not 3 <= len(arrays) <= _FEW_COLUMNS or arrays[0].size < _FEW_ROWS:
+        return
+    if any(array.dtype.kind not in "iufb" or not np.isfinite(array).all() for array in arrays):
+        return
+    highest = [float(np.abs(array).max()) for array in arrays]
+    ids = [place for place, array in enumerate(arrays) if _repeats_integers(array)]
+    for first, second in itertools.combinations(ids, 2):
+        others = [height for place, height in enumerate(highest) if place not in (first, second)]
+        is_above = max(highest[first], highest[second]) > 2 * min(others)
+        if is_above and _n_pairs(arrays[first], arrays[second]) > 0.99 * arrays[0].size:
+            raise DataError(
+                f"expected one user per row and one item per column, found {len(arrays)} columns that look like one "
+                f"rating per row, with the ids in columns {first + 1} and {second + 1}: {mend}"
+            )
+
+
+def _repeats_integers(array: np.ndarray) -> bool:
+    whole = array.dtype.kind in "iu" or bool((array == np.trunc(array)).all())
+    return whole and np.unique(array).size < array.size
+
+
+def _n_pairs(first: np.ndarray, second: np.ndarray) -> int:
+    return len(pd.DataFrame({"first": first, "second": second}).drop_duplicates())
+
+
+def tell_full(values: np.ndarray, stacklevel: int) -> None:
+    """Warn where all pairs of a matrix are rated, some of them with 0, and others with more than 1."""
+    known = np.isfinite(values)
+    if values.size >= _FEW_ROWS**2 and known.mean() > _FULL and (values == 0).any() and len(np.unique(values)) > 2:
+        warnings.warn(
+            f"{known.mean():.0%} of the pairs have a rating: a 0 counts as a rating; missing=0 (in the shell "
+            "--missing 0) if it does not",
+            DataWarning,
+            stacklevel=stacklevel,
+        )
+
+
+_FULL = 0.95  # share of rated pairs of a matrix
+
+
 def are_user_names(header: Sequence[Hashable]) -> bool:
     """Return whether all names are usual ones of a column of users, an empty one or "id" included."""
     return all(_plain(name) in _USUAL["user"] | {"", "id"} for name in header)
@@ -229,7 +320,9 @@ def _likely(role: str, header: Sequence[Hashable]) -> list[Hashable]:
 
 
 def _plain(name: Hashable) -> str:
-    return "".join(sign for sign in str(name).casefold() if sign.isalnum())
+    text = str(name)[: _LONGEST + 1].casefold()
+    whole = next((text.removesuffix(kind) for kind in _TYPES if text.endswith(kind)), text)
+    return "".join(sign for sign in whole if sign.isalnum())
 
 
 def _are_numbers(frame: pd.DataFrame) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,49 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
         return array.astype(np.int64)
     objects = values if isinstance(values, list) else array.tolist()
     return np.fromiter(objects, dtype=object, count=len(objects))
+
+
+def integer_of(text: str) -> int | None:
+    """Return the integer that a text is, written as Python writes it; None for "+10", "010", "1_0" and other text.
+
+    Examples
+    --------
+    >>> integer_of("10"), integer_of("-3"), integer_of("010"), integer_of("ten")
+    (10, -3, None, None)
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if str(number) == text else None
+
+
+def asked_ids(ids: Any, kind: str) -> np.ndarray:
+    """Return one id, or the ids of any iterable, a set in its order, as a 1-D array; `DataError` for a table of more.
+
+    Text and bytes are one id. A mapping is none.
+
+    Examples
+    --------
+    >>> asked_ids("ann", "user"), asked_ids({3, 1}, "user"), asked_ids(map(str, [3, 1]), "user")
+    (array(['ann'], dtype=object), array([1, 3]), array(['3', '1'], dtype=object))
+    """
+    if isinstance(ids, Mapping):
+        raise DataError(f"expected a {kind} id or several, found a {type(ids).__name__}")
+    if isinstance(ids, pd.DataFrame):
+        if ids.shape[1] != 1:
+            raise DataError(f"expected {kind} ids in one column, found the columns {quoted(list(ids.columns))}")
+        return as_id_array(ids.iloc[:, 0])
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        return as_id_array([ids])
+    if isinstance(ids, set | frozenset):
+        return rank_ids(as_id_array(list(ids)))[0]
+    if isinstance(ids, np.ndarray) or hasattr(ids, "__array__"):
+        array = ids if isinstance(ids, np.ma.MaskedArray | pd.Series | pd.Index) else np.asarray(ids)
+        if array.ndim > 1:
+            raise DataError(f"expected {kind} ids in one row, found an array of shape {array.shape}")
+        return as_id_array(array if array.ndim else [array.item()])
+    return as_id_array(ids if isinstance(ids, list | tuple) else list(ids))
 
 
 def _are_whole(numbers: np.ndarray) -> bool:
@@ -141,16 +185,10 @@ class IdIndex:
     def lookup(self, ids: Any) -> np.ndarray:
         """Return the index of each id, -1 for an unknown one; shape (n,).
 
-        `ids` is one id or a sequence of them; anything else, as a set or an iterator, is a `DataError`, and so is an
-        id that cannot be hashed, such as a list.
+        `ids` is one id or any iterable of ids, see `asked_ids`; an id that cannot be hashed, such as a list, is a
+        `DataError`.
         """
-        scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
-        if scalar and isinstance(ids, np.ndarray):
-            ids = ids.item()
-        if scalar and (type(ids).__hash__ is None or isinstance(ids, Iterator)):
-            raise DataError(f"expected a {self.kind} id or a sequence of them, found a {type(ids).__name__}")
-        column: Any = [ids] if scalar else ids
-        queried = as_id_array(column)
+        queried = asked_ids(ids, self.kind)
         if queried.dtype != self.ids.dtype:
             queried = queried.astype(object)
         try:
@@ -158,10 +196,31 @@ class IdIndex:
         except TypeError:
             raise _unhashable(queried, self.kind) from None
 
+    def check_type(self, ids: np.ndarray, *, all_of_them: bool = False) -> None:
+        """Raise `UnknownIdError` for text where all ids are integers, and for integers where all are text.
+
+        With `all_of_them` only where none of those asked for is of the type of the ids.
+        """
+        if self.ids.dtype != object:
+            others = [each for each in ids.tolist() if isinstance(each, str)] if ids.dtype == object else []
+        elif self._are_texts:
+            others = [each for each in ids.tolist() if isinstance(each, int | np.integer)]
+        else:
+            others = []
+        if others and (not all_of_them or len(others) == ids.size):
+            types = ("text", "integers") if self.ids.dtype == object else ("integers", "text")
+            known = f"its ids are {types[0]}, such as {quoted(self.ids.tolist()[0])}, and these are {types[1]}"
+            raise UnknownIdError(self.kind, list(dict.fromkeys(others)), known)
+
+    @cached_property
+    def _are_texts(self) -> bool:
+        return all(isinstance(each, str) for each in self.ids.tolist())
+
     def place(self, id: Hashable) -> int:
         """Return the index of one id, or raise `UnknownIdError`."""
         place = int(self.lookup([id])[0])
         if place < 0:
+            self.check_type(as_id_array([id]))
             raise UnknownIdError(self.kind, [id])
         return place
 

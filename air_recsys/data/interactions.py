@@ -18,10 +18,13 @@ from air_recsys.data.columns import (
     as_ratings,
     as_timestamps,
     as_weights,
+    check_not_long,
     hint_at_columns,
     ids_or_range,
-    named_column,
     narrowed,
+    tell_columns,
+    tell_full,
+    usual_column,
     wide_frame,
 )
 from air_recsys.data.features import Encoding, Features, as_table
@@ -257,8 +260,9 @@ class Interactions:
         *,
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
+        missing: float | None = None,
     ) -> Interactions:
-        """Read a 2-D array (users x items) in which NaN means "not rated".
+        """Read a 2-D array (users x items) in which NaN, and the number `missing`, mean "not rated".
 
         The index and the columns of a wide DataFrame are the ids, unless ids are given.
 
@@ -276,6 +280,10 @@ class Interactions:
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
+        if missing is None:
+            tell_full(array, stacklevel=3)
+        else:
+            array[array == missing] = np.nan
         users, items = np.nonzero(~np.isnan(array))
         return cls(
             users,
@@ -586,6 +594,17 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
 
+_FEW_COLUMNS = 10
+_LONG_FRAME = (
+    "name them, as in Interactions.from_frame(df, user=, item=, rating=), or state the other form by "
+    "Interactions.from_dense(df)"
+)
+_LONG_ARRAY = (
+    "make it a table, as in Interactions.from_frame(pd.DataFrame(array, columns=['user', 'item', 'rating'])), or "
+    "state the other form by Interactions.from_dense(array)"
+)
+
+
 def as_interactions(
     data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None
 ) -> Interactions:
@@ -600,10 +619,15 @@ def as_interactions(
     how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
     if isinstance(data, pd.DataFrame):
         wide = wide_frame(data)
-        return Interactions.from_frame(data, **how) if wide is None else Interactions.from_dense(wide, **how)
+        if wide is None:
+            return Interactions.from_frame(data, **how)
+        check_not_long([data[name] for name in data.columns], _LONG_FRAME)
+        return Interactions.from_dense(wide, **how)
     if sp.issparse(data):
         return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
+        if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] < _FEW_COLUMNS):
+            check_not_long(np.atleast_2d(as_float(data)).T, _LONG_ARRAY)
         return Interactions.from_dense(data, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
@@ -633,8 +657,8 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         likes = matrix.ratings != 0
         return matrix if likes.all() else matrix.select(likes)
     header = list(data.columns)
-    timestamp = "timestamp" if timed and named_column("timestamp", header) is not None else None
-    if named_column("rating", header) is None:
+    timestamp = "timestamp" if timed and usual_column("timestamp", "timestamp", header) is not None else None
+    if usual_column("rating", "rating", header) is None:
         return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
     return Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
 
@@ -648,7 +672,7 @@ def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
 def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Series]:
     """Return the columns of a long table by what they hold, or raise `DataError` for those that are not there."""
     header = list(frame.columns)
-    found = {role: named_column(name, header) for role, name in names.items()}
+    found = {role: usual_column(role, name, header) for role, name in names.items()}
     absent = {role: names[role] for role, name in found.items() if name is None}
     if absent:
         hint = hint_at_columns(absent, header)
@@ -657,6 +681,7 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         elif not hint and set(absent) == {"rating"}:
             hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
+    tell_columns({role: name for role, name in found.items() if name is not None}, header, stacklevel=6)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 
 

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_users
 from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.lists import allowed_items, as_item_ids, list_length
+from air_recsys.models.ranking.lists import allowed_items, list_length
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -117,7 +118,9 @@ def recommend(
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     target, data = _checked(model, output, batch_size, concurrency)
     list_length(n, data.n_items, allowed_items(data.items, items, exclude))
-    candidates, left_out = (None if ids is None else tuple(as_item_ids(ids).tolist()) for ids in (items, exclude))
+    candidates, left_out = (
+        None if ids is None else tuple(asked_ids(ids, "item").tolist()) for ids in (items, exclude)
+    )
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
     schema = list_schema(table.schema.field(user).type, data.item_ids)

@@ -12,7 +12,7 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse
-from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, pairs_of, prediction_table
+from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import allowed_items, best_items_of, best_rated, list_length, recommend_with
 from air_recsys.models.ratings import Clip
@@ -98,7 +98,7 @@ class Recommender(KnowsSimilarities, SavedModel):
 
         Parameters
         ----------
-        user_ids, item_ids : id or array_like of ids
+        user_ids, item_ids : id or iterable of ids
             Pairs, position by position; a single id goes with all of the other side.
         unknown : {"warn", "mean", "error"}
             A pair with an id that is not in the training data gets the mean rating of its known side, or of all
@@ -120,7 +120,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         predict_table : Also returns the source of each score.
         """
         state = self._fitted()
-        return self.predicted_scores(state, *pair_indices(state, user_ids, item_ids, unknown))
+        return self.predicted_scores(state, *pair_indices(state, *asked_pairs(user_ids, item_ids), unknown))
 
     def predict_table(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> pd.DataFrame:
         """The score of each pair and its source.
@@ -142,9 +142,9 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> model.predict_table([0, 7], 1, unknown="mean")["source"].tolist()
         ['model', 'item mean']
         """
-        state = self._fitted()
-        pairs = pair_indices(state, user_ids, item_ids, unknown)
-        return prediction_table(state, user_ids, item_ids, pairs, score=self.predicted_scores(state, *pairs))
+        state, asked = self._fitted(), asked_pairs(user_ids, item_ids)
+        pairs = pair_indices(state, *asked, unknown)
+        return prediction_table(*asked, pairs, score=self.predicted_scores(state, *pairs))
 
     def predicted_scores(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -155,8 +155,12 @@ class Recommender(KnowsSimilarities, SavedModel):
         times = None if times is None else times[known]
         scores[known] = self.score_pairs(state, users[known], items[known], times)
         if not known.all():
-            scores[~known] = fallback_scores(state, users[~known], items[~known])
+            scores[~known] = self.unknown_scores(state, users[~known], items[~known])
         return scores
+
+    def unknown_scores(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The score of each pair of indices of which one at least is -1, for an unknown id."""
+        return fallback_scores(state, users, items)
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -211,14 +215,14 @@ class Recommender(KnowsSimilarities, SavedModel):
 
         Parameters
         ----------
-        user_ids : id or array_like of ids
+        user_ids : id or iterable of ids
         n : int
             Length of a list; a user with fewer items left gets fewer rows.
         exclude_seen : bool
             Leave out items that the user has rated.
-        items : id, array_like or set of ids, optional
+        items : id or iterable of ids, optional
             Candidates, such as the items in stock; by default all items.
-        exclude : id, array_like or set of ids, optional
+        exclude : id or iterable of ids, optional
             Items that are never recommended.
         device : str
             Where to score and rank: "cpu", "cuda", "cuda:1", ..., or "auto".

@@ -12,7 +12,7 @@ import torch
 
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
-from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
+from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, prediction_table, times_of
 from air_recsys.models.ranking.lists import allowed_items, best_items_of, list_length, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.ratings import limited
@@ -179,11 +179,12 @@ class PredictsDeviations(Recommender):
         0     0      model
         1    99  user mean
         """
-        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
+        asked = asked_pairs(user_ids, item_ids)
+        state, pairs, times = self._asked(*asked, unknown, timestamps)
         columns = {"score": self.predicted_scores(state, *pairs, times)}
         if state.equations is not None and state.equations.knows_deviations:
             columns["deviation"] = _deviations(state, *pairs, times)
-        return prediction_table(state, user_ids, item_ids, pairs, **columns)
+        return prediction_table(*asked, pairs, **columns)
 
     def predict_interval(
         self,
@@ -334,7 +335,7 @@ class PredictsDeviations(Recommender):
     ) -> tuple[FittedState, tuple[np.ndarray, np.ndarray], np.ndarray | None]:
         """The state of this moment, the positions of the pairs, and the times that they are asked for."""
         state = self._fitted()
-        pairs = pair_indices(state, user_ids, item_ids, unknown, stacklevel=4)
+        pairs = pair_indices(state, *asked_pairs(user_ids, item_ids), unknown, stacklevel=4)
         return state, pairs, times_of(state, timestamps, pairs[0].size)
 
 

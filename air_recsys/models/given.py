@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.columns import usual_column
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.readers.pairs_file import known_kind, read_table
+from air_recsys.data.readers.forms import Writing
 from air_recsys.data.readers.ratings_text import as_integers
+from air_recsys.data.readers.sources import regular
+from air_recsys.data.readers.tables import existing, read_names, read_table
 from air_recsys.exceptions import DataError, DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.embedding import graph_embedding
@@ -118,18 +121,25 @@ def _check(matrix: sp.csr_array, kind: str) -> None:
         )
 
 
-def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -> pd.DataFrame:
+def read_features(
+    path: str | Path,
+    id_column: str,
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    quote: bool | None = None,
+) -> pd.DataFrame:
     r"""Read features of users or items: a table with a column of ids and any other columns.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file (needs the extra ``data``).
+        A table of text or of Parquet (needs the extra ``data``), as for `read_ratings`.
     id_column : str
-        The column of ids. As in `read_ratings`, ids that are all integers become integers, others stay text as
-        written.
-    sep : str, optional
-        The character between two fields; by default comma for ``.csv`` and tab for the others.
+        The column of ids; "user" and "item" also take the one column with a usual name of such ids. As in
+        `read_ratings`, ids that are all integers become integers, others stay text as written.
+    sep, encoding, quote : optional
+        How text is written, see `read_ratings`.
 
     Returns
     -------
@@ -139,7 +149,7 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     Raises
     ------
     DataFileError
-        If the file is missing, of an unknown kind, no table, or lacks the column.
+        If the file is missing, no table, or lacks the column.
 
     Examples
     --------
@@ -154,18 +164,23 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     8        NaN        War
     >>> folder.cleanup()
     """
-    file, kind = known_kind(path, "features")
-    table = read_table(file, "features", {id_column: str}, kind, sep)
-    if id_column not in table.columns:
-        raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(list(table.columns))}")
+    with regular(path) as source:
+        file, writing = existing(source, "features"), Writing(sep, encoding, quote)
+        names_of_columns = read_names(file, writing)
+        found = usual_column(id_column, id_column, names_of_columns)
+        if found is None:
+            raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(names_of_columns)}")
+        table = read_table(file, "features", [found], writing).rename(columns={found: id_column})
     names = table[id_column].tolist()
     if pd.isna(np.array(names, dtype=object)).any():
-        raise DataFileError(f"{file}: every row needs its {id_column!r}, found one without")
+        raise DataFileError(f"{file}: every row needs its {found!r}, found one without")
     ids = pd.Index(as_integers(list(map(str, names))), name=id_column)
     return table.drop(columns=id_column).set_index(ids)
 
 
-def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> SimilarityGraph:
+def read_similarity(
+    path: str | Path, kind: Side, *, sep: str | None = None, encoding: str | None = None
+) -> SimilarityGraph:
     r"""Read similarities of users or items: a table of pairs, or a square table.
 
     Parameters
@@ -175,8 +190,8 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
         in one order or in both. Pairs that are not there count as 0. In a square table the first column and the names
         of the others are ids.
     kind : {"user", "item"}
-    sep : str, optional
-        As in `read_features`.
+    sep, encoding : optional
+        How text is written, see `read_ratings`.
 
     Returns
     -------
@@ -186,7 +201,7 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
     Raises
     ------
     DataFileError
-        If the file is missing, of an unknown kind or not such a table, and for a pair with two similarities.
+        If the file is missing or not such a table, and for a pair with two similarities.
     DataError
         For numbers that are not similarities, see `air_recsys.models.given`.
 
@@ -200,8 +215,9 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
     SimilarityGraph(3 items, 2 edges, 0 isolated, 1 component, weights 0.25..0.5)
     >>> folder.cleanup()
     """
-    file, ending = known_kind(path, "similarities")
-    table = read_table(file, "similarities", {0: str, 1: str}, ending, sep)
+    with regular(path) as source:
+        file = existing(source, "similarities")
+        table = read_table(file, "similarities", [0, 1], Writing(sep, encoding))
     if table.shape[1] < 2 or table.empty:
         raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
     names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]

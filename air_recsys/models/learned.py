@@ -33,7 +33,8 @@ class Factors(NamedTuple):
     def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The score of each pair of indices, (n,)."""
         products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
-        return products + self.user_biases[users] + self.item_biases[items] + self.mean
+        offsets = self.user_biases[users].astype(np.float64) + self.item_biases[items]
+        return products + offsets + self.mean  # in float64: the mean may be far larger than all else
 
     def of(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """The factors and the biases of users or of items."""

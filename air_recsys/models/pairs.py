@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.ids import IdIndex
+from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.metrics import ranking_report
-from air_recsys.models.ranking.lists import as_queried_ids
 from air_recsys.models.state import FittedState
 from air_recsys.storage.validation import check_choice
 
@@ -24,10 +23,12 @@ _SOURCES = pd.Series(["model", "user mean", "item mean", "mean"]).array
 
 
 def pair_indices(
-    state: FittedState, user_ids: Any, item_ids: Any, unknown: Unknown, stacklevel: int = 3
+    state: FittedState, user_ids: np.ndarray, item_ids: np.ndarray, unknown: Unknown, stacklevel: int = 3
 ) -> tuple[np.ndarray, np.ndarray]:
     """The indices of both sides of each pair, -1 for an unknown id; see `Recommender.predict`."""
     check_choice("unknown", unknown, UNKNOWN)
+    state.data.users.check_type(user_ids, all_of_them=True)
+    state.data.items.check_type(item_ids, all_of_them=True)
     users, items = state.data.users.lookup(user_ids), state.data.items.lookup(item_ids)
     if users.size != items.size and 1 not in (users.size, items.size):
         raise DataError(f"expected as many users as items, found {users.size} and {items.size}")
@@ -44,12 +45,11 @@ def pair_indices(
 
 
 def prediction_table(
-    state: FittedState, user_ids: Any, item_ids: Any, pairs: tuple[np.ndarray, np.ndarray], **columns: np.ndarray
+    user_ids: np.ndarray, item_ids: np.ndarray, pairs: tuple[np.ndarray, np.ndarray], **columns: np.ndarray
 ) -> pd.DataFrame:
     """The table of `Recommender.predict_table`: ids, columns of values, and where each score comes from."""
     users, items = pairs
-    ids = {"user": as_queried_ids(user_ids), "item": as_queried_ids(item_ids)}
-    of_pairs = {side: np.broadcast_to(own, users.shape) for side, own in ids.items()}
+    of_pairs = {side: np.broadcast_to(own, users.shape) for side, own in (("user", user_ids), ("item", item_ids))}
     # A list finds its own type.
     named = {side: own.tolist() if own.dtype == object else own for side, own in of_pairs.items()}
     source = np.where(users >= 0, np.where(items >= 0, 0, 1), np.where(items >= 0, 2, 3))
@@ -72,10 +72,15 @@ def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) ->
     return np.where(users >= 0, statistics.user_means[users], by_item)
 
 
-def _told(index: IdIndex, ids: Any, places: np.ndarray, unknown: Unknown) -> str:
+def asked_pairs(user_ids: Any, item_ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of both sides of the pairs that a caller asks for."""
+    return asked_ids(user_ids, "user"), asked_ids(item_ids, "item")
+
+
+def _told(index: IdIndex, ids: np.ndarray, places: np.ndarray, unknown: Unknown) -> str:
     """The text of a warning of the unknown ids of a side; `UnknownIdError` where these are an error."""
     absent = places < 0
-    found = list(dict.fromkeys(as_queried_ids(ids)[absent].tolist()))
+    found = list(dict.fromkeys(ids[absent].tolist()))
     near = ", ".join(quoted(each) for each in index.nearest(found[0]))
     if unknown == "error" or absent.all():
         known = f"the nearest known are {near}" if near else f"known are such as {quoted(index.ids.tolist()[0])}"

@@ -22,6 +22,7 @@ with needs_extra("serve"):
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
 
+_NAME, _FAULT = 100, 200  # characters of a request that an answer repeats
 Answer = TypeVar("Answer")
 Length = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="Length of the list.")]
 OneId = Annotated[str, Query(max_length=1000, description="An id of the model.")]
@@ -154,7 +155,7 @@ def _of_library(request: Request, error: Exception) -> JSONResponse:
 
 def _of_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
+    faults = [f"{'.'.join(map(str, fault['loc']))[:_NAME]}: {fault['msg'][:_FAULT]}" for fault in error.errors()[:5]]
     return JSONResponse({"detail": "; ".join(faults)}, 422)
 
 

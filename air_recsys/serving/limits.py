@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from air_recsys.exceptions import quoted
 
 MOST_ITEMS = 1000
 """Longest list of an answer."""
@@ -46,6 +50,12 @@ class Limits:
     connections: int = 256
 
 
+# A name or an address, IPv6 in brackets, and perhaps a port.
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/?#\[\]]+)(?::[0-9]{1,5})?")
+_DRAINED = 16 * 2**20  # bytes of a body that are read although it is too long
+_MOST_DIGITS = 18  # of a length
+
+
 class RefusedError(Exception):
     """A request that is not passed on: a status and a sentence."""
 
@@ -68,6 +78,7 @@ class Guard:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
+            _check_form(scope, headers)
             self._check_host(headers.get("host", ""))
             body = await self._whole_body(headers.get("content-length", ""), receive)
         except RefusedError as refused:
@@ -81,27 +92,40 @@ class Guard:
         await self._app(scope, replay, send)
 
     def _check_host(self, host: str) -> None:
-        name = f"{host.partition(']')[0]}]" if host.startswith("[") else host.partition(":")[0]
-        if self._hosts is not None and name.lower() not in self._hosts:
-            raise RefusedError(400, f"expected a request to {', '.join(sorted(self._hosts))}, found the host {host!r}")
+        found = _HOST.fullmatch(host)
+        if self._hosts is not None and (found is None or found[1].lower() not in self._hosts):
+            expected = ", ".join(sorted(self._hosts))
+            raise RefusedError(400, f"expected a request to {expected}, found the host {quoted(host)}")
 
     async def _whole_body(self, length: str, receive: Receive) -> bytes:
-        most, parts, size = self._limits.body_bytes, [], int(length) if length.isdecimal() else 0
-        too_long = RefusedError(413, f"expected a body of at most {most} bytes, found a longer one")
-        if size > most:
-            raise too_long
-        size, more = 0, True
+        """Return the body. One that is too long is read to its end, up to a limit, so that the answer is heard."""
+        most, parts, size, more = self._limits.body_bytes, [], 0, True
+        stated = int(length[:_MOST_DIGITS]) if length.isdecimal() else 0
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                while more:
+                while more and max(size, stated) <= max(most, _DRAINED):
                     message = await receive()
-                    parts.append(message.get("body", b""))
-                    size, more = size + len(parts[-1]), message.get("more_body", False)
-                    if size > most:
-                        raise too_long
+                    part = message.get("body", b"")
+                    size, more = size + len(part), message.get("more_body", False)
+                    if size <= most:
+                        parts.append(part)
         except TimeoutError:
             raise RefusedError(408, f"expected the body within {self._limits.body_seconds:g} seconds") from None
+        if max(size, stated) > most:
+            raise RefusedError(413, f"expected a body of at most {most} bytes, found a longer one")
         return b"".join(parts)
+
+
+def _check_form(scope: MutableMapping[str, Any], headers: dict[str, str]) -> None:
+    """Refuse two lengths of a body, two hosts, and an address that is no UTF-8."""
+    if {"content-length", "transfer-encoding"} <= headers.keys():
+        raise RefusedError(400, "expected Content-Length or Transfer-Encoding, found both")
+    if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+        raise RefusedError(400, "expected one Host, found several")
+    try:
+        unquote_to_bytes(scope.get("query_string", b"") + scope.get("raw_path", b"")).decode()
+    except UnicodeDecodeError:
+        raise RefusedError(400, "expected an address in UTF-8, found bytes that are none") from None
 
 
 async def _refuse(send: Send, status: int, detail: str) -> None:

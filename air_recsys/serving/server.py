@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,13 +26,14 @@ from pathlib import Path
 
 import torch
 
-from air_recsys.data.readers.pairs_file import read_titles, titles_of
+from air_recsys.data.readers.titles import read_titles, titles_of
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
+from air_recsys.storage.held_files import hold, remove_free
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
@@ -147,18 +149,34 @@ def _work(served: Served, listening: socket.socket, under_way: Callable[[], None
     _answer(served, listening, under_way)
 
 
+_COPIES, _OWNER = "air-recsys-serve-", "owner"
+
+
 @contextmanager
 def _private_copy(served: Served) -> Iterator[Served]:
     """Give several processes copies of the files that nobody else writes to, as long as they run."""
     given = {"model": served.model} | ({} if served.titles is None else {"titles": served.titles})
-    with tempfile.TemporaryDirectory(prefix="air-recsys-serve-") as folder:
+    _remove_left_copies()
+    with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
+        owner = hold(Path(folder, _OWNER))
         copied = {name: Path(folder) / name for name in given}
         for name, file in given.items():
             try:
                 shutil.copyfile(file, copied[name])
             except OSError as error:
                 raise ModelFileError(f"cannot copy {file} to {folder}: {error.strerror or error}") from None
-        yield replace(served, **copied, mapped=True)
+        try:
+            yield replace(served, **copied, mapped=True)
+        finally:
+            owner.remove()
+
+
+def _remove_left_copies() -> None:
+    """Remove the copies of services that were killed, which hold their file no more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_COPIES}*"):
+        owner = folder / _OWNER
+        if owner.exists() and remove_free(owner):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -185,6 +203,7 @@ def _noted_signals(note: Callable[[], object]) -> Iterator[None]:
 # A process that is forked from one that has computed lacks the threads of torch.
 _SPAWN = multiprocessing.get_context("spawn")
 _PAUSE = 0.2  # seconds between two looks at whether to stop
+_LONGEST_PAUSE = 30  # seconds before a process that does not start is tried again
 _ENDING = 20  # seconds that a process has to end in
 
 Work = Callable[[Callable[[], None]], None]
@@ -192,35 +211,54 @@ Work = Callable[[Callable[[], None]], None]
 
 
 class Worker:
-    """A process at work."""
+    """A process at work that is started again: at once after work, after growing pauses where it does not start."""
 
     def __init__(self, work: Work) -> None:
+        self._work, self._n_failed = work, 0
+        self._due: float | None = None
+        self._start()
+
+    def _start(self) -> None:
         self.under_way = _SPAWN.Event()
-        self.process = _SPAWN.Process(target=_run, args=(work, self.under_way.set))
+        self.process = _SPAWN.Process(target=_run, args=(self._work, self.under_way.set))
         self.process.start()
+
+    def look(self) -> None:
+        """Start the process again where it has ended and the pause is over."""
+        if self.process.exitcode is None:
+            return
+        if self._due is None:
+            self._n_failed = 0 if self.under_way.is_set() else self._n_failed + 1
+            pause = min(_PAUSE * 2**self._n_failed, _LONGEST_PAUSE) if self._n_failed else 0
+            self._due = time.monotonic() + pause
+        if time.monotonic() >= self._due:
+            self._due = None
+            self._start()
 
 
 def keep_working(work: Work, number: int, stopped: threading.Event) -> None:
-    """Let so many processes work until they are to stop; one that ends before is replaced.
+    """Let so many processes work until they are to stop; one that ends before is replaced, again and again.
 
-    The workers of uvicorn are replaced without end where none can start, and tell nobody when they are under way.
+    The workers of uvicorn are replaced without a pause where none can start, and tell nobody when they are under way.
 
     Raises
     ------
     AirRecsysError
-        Where a process ends before its work is under way: another one would do so, too.
+        Where a process ends before any has been under way: another one would do so, too.
     """
     workers: list[Worker] = []
+    has_worked = False
     try:
         workers += [Worker(work) for _ in range(number)]
         while not stopped.is_set():
-            connection.wait([each.process.sentinel for each in workers], _PAUSE)
-            for place, worker in enumerate(workers):
-                if worker.process.exitcode is None or stopped.is_set():
-                    continue
-                if not worker.under_way.is_set():
-                    raise AirRecsysError(f"a process could not start, its status was {worker.process.exitcode}")
-                workers[place] = Worker(work)
+            stopped.wait(_PAUSE)
+            has_worked = has_worked or any(worker.under_way.is_set() for worker in workers)
+            for worker in workers:
+                ended = worker.process.exitcode
+                if not has_worked and ended is not None:
+                    raise AirRecsysError(f"a process could not start, its status was {ended}")
+                if not stopped.is_set():
+                    worker.look()
     finally:
         for worker in workers:
             worker.process.terminate()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys import __version__
-from air_recsys.data.ids import IdIndex
+from air_recsys.data.ids import IdIndex, integer_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
@@ -295,14 +295,13 @@ class Service:
 
     def _known(self, index: IdIndex, ids: Sequence[Any], hint: str = "") -> list[Any]:
         """Return ids in the kind of the model's: integers where all its ids are."""
-        if index.ids.dtype == object:
-            found = [str(id) for id in ids]
-        else:
-            try:
-                found = [int(id) for id in ids]
-            except ValueError:
-                shown = ", ".join(repr(str(id)[:40]) for id in ids[:5])
-                raise DataError(f"the {index.kind} ids of this model are integers, found {shown}") from None
+        found: list[Any] = [str(id) for id in ids]
+        if index.ids.dtype != object:
+            found = [integer_of(text) for text in found]
+            foreign = [id for id, number in zip(ids, found, strict=True) if number is None]
+            if foreign:
+                shown = ", ".join(repr(str(id)[:40]) for id in foreign[:5])
+                raise DataError(f"the {index.kind} ids of this model are integers, found {shown}")
         places = index.lookup(found)
         if (places < 0).any():
             raise UnknownIdError(index.kind, [id for id, place in zip(found, places, strict=True) if place < 0], hint)

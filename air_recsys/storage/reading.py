@@ -13,7 +13,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +26,8 @@ from air_recsys.storage.validation import check_integer
 _ROOM = 64 * 2**20  # bytes that a small file may unpack to
 _RATIO = 100  # unpacked over packed size: 10 to 30 for tables and arrays, 1000 for a decompression bomb
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"  # how the files begin
+_SHOWN = 5  # names in a message
 
 ARCHIVE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError),
@@ -48,23 +50,38 @@ def parse_json(text: str | bytes) -> Any:
 
 
 @contextmanager
-def open_gzip(path: Path) -> Iterator[BinaryIO]:
-    """Open a gzip file for reading; a `ValueError` ends the reading beyond `unpacked_limit`."""
-    with path.open("rb") as file, unpacked(file) as content:
-        yield content
+def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield the content of an open file: unpacked where it is gzip, or a zip archive of one file, else as it is.
+
+    A `ValueError` ends the reading beyond `unpacked_limit`.
+    """
+    start = file.read(len(_ZIP))
+    file.seek(0)
+    size = os.fstat(file.fileno()).st_size
+    if start.startswith(_GZIP):
+        with gzip.open(file, "rb") as packed:
+            yield io.BufferedReader(_Bounded(packed, unpacked_limit(size)))  # pyright: ignore[reportReturnType]
+    elif start == _ZIP:
+        with zipfile.ZipFile(file) as archive, archive.open(_only_member(archive, size)) as packed:
+            yield packed  # pyright: ignore[reportReturnType]
+    else:
+        yield file
+
+
+def _only_member(archive: zipfile.ZipFile, size: int) -> zipfile.ZipInfo:
+    check_archive(archive, size)
+    members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
+    if len(members) != 1:
+        names = ", ".join(each.filename for each in members[:_SHOWN]) + ", ..." * (len(members) > _SHOWN)
+        raise ValueError(f"expected an archive of one file, found {len(members)} ({names}): unpack it first")
+    return members[0]
 
 
 @contextmanager
-def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield the content of an open gzip file, see `open_gzip`."""
-    with gzip.open(file, "rb") as packed:
-        limit = unpacked_limit(os.fstat(file.fileno()).st_size)
-        yield io.BufferedReader(_Bounded(packed, limit))  # pyright: ignore[reportReturnType]
-
-
-def open_unpacked(path: Path) -> AbstractContextManager[BinaryIO]:
-    """Open a file for reading, by `open_gzip` where its name ends in ``.gz``."""
-    return open_gzip(path) if path.suffix.lower() == ".gz" else path.open("rb")
+def open_unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, see `unpacked`."""
+    with path.open("rb") as file, unpacked(file) as content:
+        yield content
 
 
 def check_archive(archive: zipfile.ZipFile, size: int) -> None:
@@ -108,17 +125,25 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
 def checked_sparse(name: str, matrix: Any) -> Any:
     """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
 
-    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already. What
-    is no such matrix is a `DataError`.
+    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already,
+    unless its type is a small one: sums of repeated pairs are beyond it. What is no such matrix is a `DataError`.
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
     try:
-        return _checked_by_format(matrix)
+        checked = _checked_by_format(matrix)
+        return checked.astype(_roomy(checked.dtype), copy=False)
     except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
         fault = str(error).removeprefix("expected a sparse matrix")
         whole = fault != str(error)
         raise DataError(f"expected {name} as a sparse matrix{fault if whole else f', found {fault}'}") from None
+
+
+def _roomy(kind: np.dtype) -> np.dtype:
+    """Return the type of numbers in which sums of a few numbers of a type have room, the same one where that is it."""
+    if kind.kind in "iuf" and kind.itemsize < 4:
+        return np.dtype(np.float32 if kind.kind == "f" else np.int32)
+    return kind
 
 
 def _checked_by_format(matrix: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys import datasets
-from air_recsys.data.readers.pairs_file import read_titles, titles_of
+from air_recsys.data.readers.titles import read_titles, titles_of
 from air_recsys.distributed.parquet import ParquetTable, read_piece
 from air_recsys.storage.validation import import_extra
 from attacks.readers import Loader

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.data.readers.pairs_file import read_titles
+from air_recsys.data.readers.titles import read_titles
 from air_recsys.data.sets.fetching import unpack
 from air_recsys.data.sets.monti import read_matlab
 from air_recsys.data.sets.registry import read_registry

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import as_float, as_timestamps, hint_at_columns, index_type, named_column, narrowed
+from air_recsys.data.columns import (
+    as_float,
+    as_timestamps,
+    hint_at_columns,
+    index_type,
+    named_column,
+    narrowed,
+    tell_columns,
+    usual_column,
+)
 from air_recsys.data.ids import as_id_array, rank_ids
 from air_recsys.data.interactions import Duplicates, Interactions
 from air_recsys.exceptions import DataError, DataFileError, quoted
@@ -32,10 +41,14 @@ class ColumnNames(NamedTuple):
         return [name for name in self if name is not None]
 
     def among(self, header: list[str]) -> Self | None:
-        """Return the names as a header writes them, in whatever case; None where it lacks one or has it twice."""
-        found = [None if name is None else named_column(name, header) for name in self]
+        """Return the names as a header writes them, see `usual_column`; None where it lacks one or has it twice."""
+        found = [None if name is None else usual_column(role, name, header) for role, name in self._asdict().items()]
         lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
         return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
+
+    def tell(self, header: list[str]) -> None:
+        """Warn of columns that a caller may not expect to be read, or not to be, see `tell_columns`."""
+        tell_columns({role: name for role, name in self._asdict().items() if name is not None}, header, stacklevel=6)
 
     def lacking(self, header: list[str]) -> str:
         """Return what a header was expected to have and has, as the end of a message."""

@@ -12,25 +12,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from air_recsys.data.columns import are_user_names, looks_like_values, may_be_wide, named_column
+from air_recsys.data.columns import are_user_names, check_not_long, looks_like_values, may_be_wide, named_column
 from air_recsys.data.interactions import Duplicates, Interactions
+from air_recsys.data.readers.forms import FOUND, Form, Writing, first_line, forms_of, widest
 from air_recsys.data.readers.lines import build_interactions
-from air_recsys.data.readers.pairs_file import read_table
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, Rules
 from air_recsys.data.readers.ratings_parquet import find_columns, find_parts, read_parquet
-from air_recsys.data.readers.ratings_text import (
-    SEPARATORS,
-    as_integers,
-    check_width,
-    choose_form,
-    ending_of,
-    first_line,
-    read_text,
-    separators_of,
-    split_line,
-    unknown_kind,
-    with_hint,
-)
+from air_recsys.data.readers.ratings_text import as_integers, choose_form, read_text, with_hint
+from air_recsys.data.readers.sources import check_encoding, regular
+from air_recsys.data.readers.tables import is_parquet, read_table
 from air_recsys.data.scales import as_scale
 from air_recsys.exceptions import DataFileError, ParameterError, quoted
 from air_recsys.storage.validation import check_choice, check_real, import_extra
@@ -52,6 +42,8 @@ def read_ratings(
     columns: Sequence[str] | None = None,
     rating_scale: tuple[float, float] | None = None,
     missing: float | None = None,
+    encoding: str | None = None,
+    quote: bool | None = None,
 ) -> Interactions:
     r"""Read ratings from a file: one rating per row, or one user per row and one item per column.
 
@@ -59,25 +51,26 @@ def read_ratings(
     without the named columns has one user per row, if its first column has distinct users and all others have numbers;
     an empty field is not rated.
 
-    Text files have a header line, unless `columns` says otherwise, and are UTF-8, gzipped or not; fields may be
-    quoted. Ids that are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7"
-    remain two users.
+    Text files have a header line, unless `columns` says otherwise. A file is known by its content, not by its name:
+    text, plain or packed by gzip or zip, or Parquet. Of an id only the empty field is missing, "NA" is an id. Ids that
+    are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7" remain two users.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv``, ``.tsv``, ``.txt`` or ``.data`` file (also with ``.gz``), or a ``.parquet`` file or a folder of
-        such parts (needs the extra ``data``).
+        A file of text, a pipe, "-" for standard input, or a Parquet file or a folder of ``.parquet`` parts (needs the
+        extra ``data``).
     user, item : str
-        Names of the columns with ids, in upper or lower case.
+        Names of the columns with ids, in upper or lower case. The defaults also take the one column with a usual name
+        of such ids, as "userId" or "movie_id".
     rating : str or None
-        Name of the column with numbers. None gives every row the rating 1; in a table with one user per row, every
-        cell that is neither empty nor 0.
+        Name of the column with numbers, likewise. None gives every row the rating 1; in a table with one user per
+        row, every cell that is neither empty nor 0.
     timestamp : str, optional
         Name of a column with numbers or ISO 8601 dates.
     sep : str, optional
-        The character between two fields. By default comma for ``.csv`` and tab for the others, or the one of comma,
-        tab, semicolon and bar for which the header has the named columns.
+        The sign between two fields, or "::". By default the one of comma, tab, semicolon, bar, "::" and runs of
+        blanks for which the header has the named columns.
     duplicates : {"error", "first", "last", "mean", "sum"}
         The value of a repeated pair.
     allow_negative : bool, optional
@@ -91,6 +84,11 @@ def read_ratings(
         Lowest and highest possible rating, see `Interactions`; by default the range of the data.
     missing : float, optional
         A number that means not rated, such as 99 in some tables; its rows are left out.
+    encoding : str, optional
+        By default UTF-8, or UTF-16 where the file begins with its mark.
+    quote : bool, optional
+        Whether fields may be in double quotes. By default they may where commas or semicolons separate them, and in
+        other files if the header has quotes; a quote that swallows lines which look like rows is then an error.
 
     Returns
     -------
@@ -114,25 +112,27 @@ def read_ratings(
     >>> folder.cleanup()
     """
     check_choice("duplicates", duplicates, get_args(Duplicates))
-    file, names = Path(path).expanduser(), ColumnNames(user, item, rating, timestamp)
+    check_encoding(encoding)
+    names, writing = ColumnNames(user, item, rating, timestamp), Writing(sep, encoding, quote)
     rules = Rules(duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing)
     if missing is not None:
         check_real("missing", missing, minimum=-math.inf)
-    source = _source(file, names, sep, columns)
-    if isinstance(source, Wide):
-        return build_interactions(file, lambda: _of_wide(read_wide(file, source, ending_of(file)), rating, rules))
-    return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
+    with regular(path) as file:
+        source = _source(file, names, writing, columns)
+        if isinstance(source, Wide):
+            return build_interactions(file, lambda: _of_wide(read_wide(file, source, writing), rating, rules))
+        return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
 
 
 def read_pair_ids(
-    path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
+    path: str | Path, user: str, item: str, *, writing: Writing = FOUND, columns: Sequence[str] | None = None
 ) -> tuple[list[Any], list[Any]]:
     """Return users and items of a table with one pair per row, in its order; repeated pairs stay."""
-    file = Path(path).expanduser()
-    source = _source(file, ColumnNames(user, item, None, None), sep, columns)
-    if isinstance(source, Wide):
-        raise DataFileError(f"{file}: {source.lacking}")
-    table = _watched(source, file, None).to_table()
+    with regular(path) as file:
+        source = _source(file, ColumnNames(user, item, None, None), writing, columns)
+        if isinstance(source, Wide):
+            raise DataFileError(f"{file}: {source.lacking}")
+        table = _watched(source, file, None).to_table()
     return table.user_ids[table.users].tolist(), table.item_ids[table.items].tolist()
 
 
@@ -145,30 +145,29 @@ def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interacti
 
 
 def _source(
-    file: Path, names: ColumnNames, sep: str | None, columns: Sequence[str] | None
+    file: Path, names: ColumnNames, writing: Writing, columns: Sequence[str] | None
 ) -> Wide | Callable[[Passed], RatingColumns]:
-    """Return what reads a file or a folder, after a check of its kind; or that it has one user per row."""
+    """Return what reads a file or a folder, after a check of its content; or that it has one user per row."""
     if not file.exists():
         raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
-    kind = ending_of(file)
-    if file.is_file() and kind in SEPARATORS:
-        return _source_of_text(file, names, sep, kind, columns)
-    if file.is_file() and file.suffix.lower() != ".parquet":
-        raise unknown_kind(file)
+    if file.is_file() and not is_parquet(file):
+        return _source_of_text(file, names, writing, columns)
     if columns is not None:
         raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
-    found = find_columns(file, names)
+    found, header = find_columns(file, names)
+    if found is not None:
+        found.tell(header)
     wide = wide_parquet(file, names) if found is None and file.is_file() else None
     return wide or partial(read_parquet, file, found or names)
 
 
 def _source_of_text(
-    file: Path, names: ColumnNames, sep: str | None, kind: str, columns: Sequence[str] | None
+    file: Path, names: ColumnNames, writing: Writing, columns: Sequence[str] | None
 ) -> Wide | Callable[[Passed], RatingColumns]:
     try:
-        return partial(read_text, file, choose_form(file, names, columns, sep, kind))
+        return partial(read_text, file, choose_form(file, names, columns, writing))
     except DataFileError:
-        wide = None if columns is not None else wide_text(file, names, sep, kind)
+        wide = None if columns is not None else wide_text(file, names, writing)
         if wide is None:
             raise
     return wide
@@ -182,25 +181,22 @@ def _watched(read: Callable[[Passed], RatingColumns], file: Path, progress: bool
         return read(lambda position: bar.update(position - bar.n))
 
 
-_MOST_COLUMNS = 100_000
-
-
 class Wide(NamedTuple):
     """A file that is no table with one rating per row, and may be one with one user per row."""
 
-    separator: str | None  # of a file of text
+    form: Form | None  # of a file of text
     lacking: str  # for a table with one rating per row
 
 
-def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wide | None:
+def wide_text(path: Path, names: ColumnNames, writing: Writing) -> Wide | None:
     """Return how a file of text may hold one user per row, None where its header says that it does not."""
-    line, separators = first_line(path), separators_of(sep, kind)
-    separator = max(separators, key=lambda each: len(split_line(line, each)))
-    header = split_line(line, separator)
+    line = first_line(path, writing.encoding)
+    form = widest(forms_of(path, writing, line), line)
+    header = form.split(line)
     numbered = looks_like_values(header[1:])  # items, or a first line without names
     if not _may_be_wide(header, names) or (numbered and not are_user_names(header[:1])):
         return None
-    return Wide(separator, with_hint(names.lacking(header), names))
+    return Wide(form, with_hint(names.lacking(header), names))
 
 
 def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:
@@ -209,12 +205,11 @@ def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:
     return Wide(None, names.lacking(header)) if _may_be_wide(header, names) else None
 
 
-def read_wide(path: Path, wide: Wide, kind: str) -> pd.DataFrame:
+def read_wide(path: Path, wide: Wide, writing: Writing) -> pd.DataFrame:
     """Return a wide table with users as its index and items as its columns."""
-    if wide.separator is not None:
-        check_width(path, wide.separator, _MOST_COLUMNS)
-        _check_distinct(path, wide, "item", pd.Index(split_line(first_line(path), wide.separator)[1:]))
-    table = read_table(path, "ratings", {0: str}, kind, wide.separator)
+    if wide.form is not None:
+        _check_distinct(path, wide, "item", pd.Index(wide.form.split(first_line(path, writing.encoding))[1:]))
+    table = read_table(path, "ratings", [0], writing)
     if isinstance(table.index, pd.RangeIndex) and table.shape[1] > 1:
         table = table.set_index(table.columns[0])
     if table.index.hasnans:
@@ -223,6 +218,7 @@ def read_wide(path: Path, wide: Wide, kind: str) -> pd.DataFrame:
     for name, column in table.items():
         _check_numbers(path, wide, name, column)
     users, items = (as_integers(list(map(str, axis))) for axis in (table.index, table.columns))
+    check_not_long([users, *(column for _, column in table.items())], f"{wide.lacking}")
     return table.set_axis(users, axis=0).set_axis(items, axis=1)
 
 

@@ -46,11 +46,12 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
     return columns
 
 
-def find_columns(path: Path, names: ColumnNames) -> ColumnNames | None:
-    """Return the names as the first part writes them, in whatever case; None where it lacks one or has it twice."""
+def find_columns(path: Path, names: ColumnNames) -> tuple[ColumnNames | None, list[str]]:
+    """Return the names as the first part writes them, None where it lacks one or has it twice; and all that it has."""
     first = find_parts(path)[0]
     with parquet_errors(first):
-        return names.among(import_extra("pyarrow.parquet", "data").read_schema(first).names)
+        header = import_extra("pyarrow.parquet", "data").read_schema(first).names
+    return names.among(header), header
 
 
 def read_headers(path: Path, names: ColumnNames) -> list[Part]:

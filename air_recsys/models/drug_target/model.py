@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from air_recsys.data.ids import IdIndex
+from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
@@ -440,8 +440,9 @@ def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
 
 
 def _places(index: IdIndex, ids: Any) -> np.ndarray:
-    places = index.lookup(ids)
+    asked = asked_ids(ids, index.kind)
+    places = index.lookup(asked)
     if (places < 0).any():
-        unknown = np.atleast_1d(np.asarray(ids, dtype=object))[places < 0].tolist()
+        unknown = asked[places < 0].tolist()
         raise UnknownIdError(index.kind, unknown, f"the first is {with_nearest(unknown[0], index.ids.tolist())}")
     return places

@@ -335,6 +335,11 @@ class GraphRanker(Recommender):
             scores[pairs] = of_block[place[pairs] - start, items[pairs]]
         return scores
 
+    def unknown_scores(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The share of the users who have the item, as for unknown users in lists; 0 for an unknown item."""
+        shares = state.statistics.item_counts / state.data.n_users
+        return np.where(items >= 0, shares[items], 0.0)
+
     def score(self, test: Any, y: None = None) -> float:
         """The mean NDCG of lists of 10 unseen items on other interactions, for scikit-learn as `Recommender.score`.
 

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from air_recsys.data.ids import asked_ids
 from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.lists import as_queried_ids, best_rated, catalogue_of, list_length, recommend_with
+from air_recsys.models.ranking.lists import best_rated, catalogue_of, list_length, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
@@ -131,7 +132,7 @@ class FaissItems:
         UnknownIdError
             For a user who was not in the training data and has no factors.
         """
-        queried = as_queried_ids(user_ids)
+        queried = asked_ids(user_ids, "user")
         users = self._state.data.users.lookup(queried)
         if (users < 0).any():
             raise UnknownIdError("user", queried[users < 0].tolist(), "only users of the training data have factors")

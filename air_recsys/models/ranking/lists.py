@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.data.ids import IdIndex, as_id_array
+from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
@@ -46,7 +46,8 @@ def recommend_with(
     n is at most the number of items; `popular` returns the list of unknown users, of n places, where there are any.
     With `served`, (n_users,) of bool, known users at False get that list too.
     """
-    queried = as_queried_ids(user_ids)
+    queried = asked_ids(user_ids, "user")
+    state.data.users.check_type(queried)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
     popular = cache(popular)
@@ -187,32 +188,9 @@ def among(allowed: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
     return positions if allowed is None or not allowed.size else np.where(positions >= 0, allowed[positions], -1)
 
 
-def as_queried_ids(ids: Any) -> np.ndarray:
-    """One id or an array_like of ids as a 1-D array.
-
-    Examples
-    --------
-    >>> as_queried_ids("ann"), as_queried_ids([3, 1])
-    (array(['ann'], dtype=object), array([3, 1]))
-    """
-    scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
-    queried: Any = [ids] if scalar else ids
-    return as_id_array(queried)
-
-
-def as_item_ids(ids: Any) -> np.ndarray:
-    """One id, or an array_like or a set of ids, as a 1-D array.
-
-    Examples
-    --------
-    >>> as_item_ids({3}), as_item_ids("ab")
-    (array([3]), array(['ab'], dtype=object))
-    """
-    return as_queried_ids(list(ids) if isinstance(ids, set | frozenset) else ids)
-
-
 def _positions(index: IdIndex, ids: Any) -> np.ndarray:
-    queried = as_item_ids(ids)
+    queried = asked_ids(ids, index.kind)
+    index.check_type(queried)
     places = index.lookup(queried)
     if (places < 0).any():
         raise UnknownIdError(index.kind, queried[places < 0].tolist(), "leave it out")
