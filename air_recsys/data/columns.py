@@ -13,7 +13,6 @@ import pandas as pd
 from air_recsys.data.scales import found_below_zero, hint_at_scale
 from air_recsys.exceptions import DataError, DataWarning, quoted
 
-_LARGEST = 1e30  # of a rating: models compute in float32
 _STACKLEVEL = 6  # of a warning: the caller of a model's fit
 
 
@@ -80,7 +79,6 @@ def as_ratings(values: Any, size: int, allow_negative: bool | None, *, copy: boo
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
-    _require(np.abs(ratings) <= _LARGEST, ratings, f"ratings must be at most {_LARGEST:g}", "larger", "; divide all")
     if not allow_negative and (ratings < 0).any():
         if allow_negative is None and found_below_zero(ratings):
             warnings.warn(
@@ -106,11 +104,13 @@ def as_weights(values: Any, size: int) -> np.ndarray:
 
 
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
-    """Return times as int64 (nanoseconds for dates) or float64, shape (size,)."""
+    """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
     array = np.asarray(values)
     if array.shape != (size,):
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
     column = pd.Series(array, copy=False).infer_objects()  # dates with a time zone come as objects
+    if pd.api.types.is_string_dtype(column.dtype):
+        column = dates_of(column)
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         missing, times = column.isna().to_numpy(), _nanoseconds(column)
     else:
@@ -122,6 +122,16 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
             f"{missing.argmax()}"
         )
     return times
+
+
+def dates_of(texts: pd.Series) -> pd.Series:
+    """Return texts in ISO 8601 as dates, or raise `DataError` for the first that is none."""
+    dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+    broken = np.flatnonzero(dates.isna())
+    if broken.size:
+        found = f"{quoted(texts.iloc[broken[0]])} in row {broken[0]}"
+        raise DataError(f"timestamps must be finite numbers or dates in ISO 8601, found {found}")
+    return dates
 
 
 def _nanoseconds(column: pd.Series) -> np.ndarray:
@@ -293,7 +303,12 @@ def _n_pairs(first: np.ndarray, second: np.ndarray) -> int:
 def tell_full(values: np.ndarray, stacklevel: int) -> None:
     """Warn where all pairs of a matrix are rated, some of them with 0, and others with more than 1."""
     known = np.isfinite(values)
-    if values.size >= _FEW_ROWS**2 and known.mean() > _FULL and (values == 0).any() and len(np.unique(values)) > 2:
+    if (
+        values.size >= _FEW_ROWS**2
+        and known.mean() > _FULL
+        and (values == 0).any()
+        and len(np.unique(values[known])) > 2
+    ):
         warnings.warn(
             f"{known.mean():.0%} of the pairs have a rating: a 0 counts as a rating; missing=0 (in the shell "
             "--missing 0) if it does not",

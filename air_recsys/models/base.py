@@ -22,6 +22,8 @@ from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
 from air_recsys.training import Callback, check_callbacks
 
+_LARGEST = float(np.finfo(np.float32).max) / 100  # models compute in float32
+
 
 class Recommender(KnowsSimilarities, SavedModel):
     """Base class of all models: `fit` keeps the contract, and `learn` of a subclass does the mathematics.
@@ -78,6 +80,9 @@ class Recommender(KnowsSimilarities, SavedModel):
                 f"{type(self).__name__} reads no features and no similarities of users and items, found interactions "
                 "with some"
             )
+        largest = float(np.abs(data.ratings).max())
+        if largest > _LARGEST:
+            raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
         self.check(data)
         return data
 

@@ -140,10 +140,8 @@ def checked_sparse(name: str, matrix: Any) -> Any:
 
 
 def _roomy(kind: np.dtype) -> np.dtype:
-    """Return the type of numbers in which sums of a few numbers of a type have room, the same one where that is it."""
-    if kind.kind in "iuf" and kind.itemsize < 4:
-        return np.dtype(np.float32 if kind.kind == "f" else np.int32)
-    return kind
+    """Return the type of integers in which sums of a few of a type have room, the same one where that is it."""
+    return np.dtype(np.int32) if kind.kind in "iu" and kind.itemsize < 4 else kind
 
 
 def _checked_by_format(matrix: Any) -> Any:

@@ -56,10 +56,7 @@ class Encoding(NamedTuple):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the columns as JSON holds them."""
-        return [
-            column._asdict() | {"centers": list(column.centers), "levels": list(column.levels)}
-            for column in self.columns
-        ]
+        return [column.to_json() for column in self.columns]
 
     @classmethod
     def from_json(cls, columns: Any) -> Self:
@@ -89,7 +86,8 @@ def _checked(column: Column) -> Column:
 
 
 KINDS = ("number", "flag", "levels")
-SEPARATOR = "|"
+SEPARATORS = ("|", ",", ";")
+"""Signs between the levels of a text; the latter ones only where the parts between them repeat."""
 MOST = 1000
 """Features that a table may have."""
 
@@ -99,7 +97,7 @@ class Column(NamedTuple):
 
     * "number": less the mean, over the standard deviation;
     * "flag": 0 or 1, less the share of 1;
-    * "levels": a flag for each of `levels`. A cell may hold several: a list, or text with "|" between them.
+    * "levels": a flag for each of `levels`. A cell may hold several: a list, or text with a `separator` between them.
     """
 
     name: str
@@ -107,6 +105,12 @@ class Column(NamedTuple):
     centers: tuple[float, ...]  # one a feature
     scale: float = 1.0
     levels: tuple[str, ...] = ()
+    separator: str = SEPARATORS[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the column as JSON holds it; the usual separator is not written."""
+        written = self._asdict() | {"centers": list(self.centers), "levels": list(self.levels)}
+        return {name: value for name, value in written.items() if (name, value) != ("separator", SEPARATORS[0])}
 
     @property
     def features(self) -> list[str]:
@@ -140,7 +144,7 @@ class Column(NamedTuple):
         if not present.size:
             return encoded
         if self.kind == "levels":
-            rows, places = _pairs(self.name, values, self.levels)
+            rows, places = _pairs(self, values)
             encoded[present[np.unique(rows)]] = -np.asarray(self.centers, np.float32)
             encoded[present[rows], places] = 1 - np.asarray(self.centers, np.float32)[places]
         else:
@@ -160,7 +164,8 @@ def _numbers(name: str, cells: pd.Series) -> np.ndarray:
 
 
 def _of_levels(name: str, cells: pd.Series) -> Column | None:
-    counts = _levels_of(name, cells).value_counts()
+    separator = _separator_of(name, cells)
+    counts = _levels_of(name, cells, separator).value_counts()
     told = counts[(counts > 1) & (counts < len(cells))].sort_index()
     if len(told) > MOST:
         raise DataError(
@@ -168,27 +173,48 @@ def _of_levels(name: str, cells: pd.Series) -> Column | None:
             "rare ones"
         )
     shares = (told / len(cells)).tolist()
-    return Column(name, "levels", tuple(shares), levels=tuple(map(str, told.index))) if shares else None
+    return (
+        Column(name, "levels", tuple(shares), levels=tuple(map(str, told.index)), separator=separator)
+        if shares
+        else None
+    )
 
 
-def _pairs(name: str, cells: pd.Series, levels: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _separator_of(name: str, cells: pd.Series) -> str:
+    """Return the sign between the levels of texts: another than the usual one, with a line, where its parts repeat."""
+    texts = cells[[isinstance(cell, str) for cell in cells]].unique().tolist()
+    if any(SEPARATORS[0] in text for text in texts):
+        return SEPARATORS[0]
+    for sign in SEPARATORS[1:]:
+        parts = {part.strip() for text in texts for part in text.split(sign)}
+        if any(sign in text for text in texts) and 2 * len(parts) <= len(texts):
+            warnings.warn(
+                f"texts of the column {name!r} are read as lists, with {sign!r} between their parts",
+                DataWarning,
+                stacklevel=2,
+            )
+            return sign
+    return SEPARATORS[0]
+
+
+def _pairs(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of cells and of their levels, known ones alone."""
-    flat = _levels_of(name, cells.set_axis(range(len(cells))))
-    places = pd.Index(levels).get_indexer(pd.Index(flat.to_numpy()))
+    flat = _levels_of(column.name, cells.set_axis(range(len(cells))), column.separator)
+    places = pd.Index(column.levels).get_indexer(pd.Index(flat.to_numpy()))
     return flat.index.to_numpy()[places >= 0], places[places >= 0]
 
 
-def _levels_of(name: str, cells: pd.Series) -> pd.Series:
+def _levels_of(name: str, cells: pd.Series, separator: str) -> pd.Series:
     """Return the levels of all cells one below the other, each once a cell, under the index of its cell."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(object)
-    lists = cells.map(lambda cell: _levels_in(name, cell))
+    lists = cells.map(lambda cell: _levels_in(name, cell, separator))
     return lists.explode().dropna()
 
 
-def _levels_in(name: str, cell: Any) -> list[str]:
+def _levels_in(name: str, cell: Any, separator: str) -> list[str]:
     if isinstance(cell, str):
-        return sorted({part.strip() for part in cell.split(SEPARATOR)} - {""})
+        return sorted({part.strip() for part in cell.split(separator)} - {""})
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         return _as_text(name, cell)
     if isinstance(cell, (bool, int, np.integer, np.bool_)):  # of a categorical column

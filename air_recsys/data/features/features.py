@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.columns import usual_column
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.ids import IdIndex, as_id_array
 from air_recsys.exceptions import DataError
@@ -79,8 +80,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         `ids`, or no columns.
     """
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
-    if kind in table.columns:
-        table = table.set_index(kind)
+    column = usual_column(kind, kind, list(table.columns)) if isinstance(table.index, pd.RangeIndex) else kind
+    if column is not None and column in table.columns:
+        table = table.set_index(column)
     if isinstance(table.index, pd.MultiIndex):
         raise DataError(f"expected a table of {kind} features indexed by id, found an index of several levels")
     if table.empty:

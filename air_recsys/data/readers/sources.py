@@ -82,13 +82,17 @@ def open_text(path: Path, encoding: str | None = None, separator: str | None = N
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
 
 
-def undecodable(path: Path, encoding: str | None, error: UnicodeError) -> DataFileError:
+class UndecodableError(DataFileError):
+    """Text of another encoding than the expected one."""
+
+
+def undecodable(path: Path, encoding: str | None, error: UnicodeError) -> UndecodableError:
     """Return the error for text of another encoding than the expected one, with one to try."""
     found = "bytes that are none"
     if isinstance(error, UnicodeDecodeError):
         found = f"byte 0x{error.object[error.start]:02x}"
     hint = "" if encoding else "; is it encoding='latin-1' (in the shell --encoding latin-1)?"
-    return DataFileError(f"{path}: expected text encoded in {encoding or 'utf-8'}, found {found}{hint}")
+    return UndecodableError(f"{path}: expected text encoded in {encoding or 'utf-8'}, found {found}{hint}")
 
 
 class Lines(io.RawIOBase):

@@ -12,31 +12,26 @@ import pandas as pd
 from air_recsys.data.columns import column_of_item_ids, named_column
 from air_recsys.data.ids import integer_of
 from air_recsys.data.readers.forms import FOUND, Writing
-from air_recsys.data.readers.sources import regular
+from air_recsys.data.readers.sources import UndecodableError, regular
 from air_recsys.data.readers.tables import existing, form_of, is_parquet, read_table
 from air_recsys.exceptions import DataFileError, DataWarning, quoted
 
 
-def read_titles(path: Path, item_ids: np.ndarray, writing: Writing = FOUND) -> pd.DataFrame:
+def read_titles(path: Path, item_ids: np.ndarray) -> pd.DataFrame:
     """Return the attributes of items in a table, indexed by the model's item ids.
 
     The column of ids is called "id", or has a usual name of a column of items, such as "item", "movieId" or "isbn". A
     file of text whose first line begins with an id of the model has no header: ids come first, then titles. Rows
-    whose id is missing, or is none of the model's kind, are left out with a warning. Entities of HTML become the signs
-    that they stand for.
+    whose id is missing, or is none of the model's kind, are left out with a warning; so are texts that are no UTF-8
+    read as Latin-1. Entities of HTML become the signs that they stand for.
     """
-    try:
-        with regular(path) as source:
-            file = existing(source, "titles")
-            names = _names_without_header(file, item_ids, writing)
-            table = read_table(file, "titles", [0], writing, names=names)
-            name = _column_of_ids(file, table, item_ids)
-            if name != table.columns[0]:
-                table = read_table(file, "titles", [name], writing)
-    except (DataFileError, OSError) as error:
-        raise DataFileError(
-            f"expected a table with the model's item ids and titles in {path}, found: {error}"
-        ) from None
+    with regular(path) as file:
+        try:
+            table, name = _with_column_of_ids(existing(file, "titles"), item_ids)
+        except (DataFileError, OSError) as error:
+            raise DataFileError(
+                f"expected a table with the model's item ids and titles in {path}, found: {error}"
+            ) from None
     named = _with_ids(file, table, name, item_ids)
     if not named.index.is_unique:
         repeated = named.index[named.index.duplicated()].tolist()[0]
@@ -48,6 +43,20 @@ def read_titles(path: Path, item_ids: np.ndarray, writing: Writing = FOUND) -> p
             f"{quoted(next(iter(table[name].dropna().tolist()), None))}"
         )
     return named.apply(_unescaped)
+
+
+def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOUND) -> tuple[pd.DataFrame, str]:
+    """Return a table, and the name of its column of ids, which are text as it is written."""
+    try:
+        names = _names_without_header(file, item_ids, writing)
+        table = read_table(file, "titles", [0], writing, names=names)
+        name = _column_of_ids(file, table, item_ids)
+        return (table if name == table.columns[0] else read_table(file, "titles", [name], writing)), name
+    except UndecodableError:
+        if writing.encoding is not None:
+            raise
+    warnings.warn(f"{file}: the titles are no UTF-8 and are read as Latin-1", DataWarning, stacklevel=4)
+    return _with_column_of_ids(file, item_ids, writing._replace(encoding="latin-1"))
 
 
 def _names_without_header(file: Path, item_ids: np.ndarray, writing: Writing) -> list[str] | None:
@@ -98,7 +107,9 @@ def _column_of_ids(file: Path, table: pd.DataFrame, item_ids: np.ndarray) -> str
 
 def _unescaped(column: pd.Series) -> pd.Series:
     """Return texts as people read them: "Tiger & Bunny" for "Tiger &amp; Bunny"."""
-    return column if column.dtype.kind in "biuf" else column.map(html.unescape, na_action="ignore")
+    if column.dtype.kind in "biuf":
+        return column
+    return column.map(lambda cell: html.unescape(cell) if isinstance(cell, str) else cell)
 
 
 def titles_of(table: pd.DataFrame) -> pd.Series:
