@@ -18,11 +18,21 @@ from air_recsys.models.ranking.lists import allowed_items, best_items_of, best_r
 from air_recsys.models.ratings import Clip
 from air_recsys.models.similar import KnowsSimilarities
 from air_recsys.models.state import FittedState, lock_of
+from air_recsys.models.storage.contents import warn_of_unsaved
 from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
 
 _LARGEST = float(np.finfo(np.float32).max) / 100  # models compute in float32
+
+
+def check_kept(data: Interactions, stacklevel: int) -> None:
+    """Raise `DataError` for ratings too large for a model to keep, and warn of ids that its file cannot hold."""
+    largest = float(np.abs(data.ratings).max())
+    if largest > _LARGEST:
+        raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
+    warn_of_unsaved(data, stacklevel + 1)
 
 
 class Recommender(KnowsSimilarities, SavedModel):
@@ -80,10 +90,8 @@ class Recommender(KnowsSimilarities, SavedModel):
                 f"{type(self).__name__} reads no features and no similarities of users and items, found interactions "
                 "with some"
             )
-        largest = float(np.abs(data.ratings).max())
-        if largest > _LARGEST:
-            raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
         self.check(data)
+        check_kept(data, stacklevel=4)
         return data
 
     def as_data(self, interactions: Any) -> Interactions:
@@ -255,6 +263,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> BiasModel().fit(ratings).recommend(1, exclude_seen=False, exclude=[3, 0])["item"].tolist()
         [1, 2]
         """
+        check_choice("exclude_seen", exclude_seen, (True, False))
         state, place = self._fitted(), resolve_device(device)
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)

@@ -196,6 +196,7 @@ class TrainedRecommender(SolvesRows):
             data = with_similarities(data, user_similarity, item_similarity)
             validation = None if validation is None else validation.among(data.users, data.items)
         self.check(data, validation)
+        check_kept(data, stacklevel=3)
         engine = self.by_default(data).engine()
         check_memory(engine, data, self.max_memory, self.device)
         with (

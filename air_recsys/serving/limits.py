@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from air_recsys.exceptions import quoted
+from air_recsys.storage.validation import check_parameters, integer, real
 
 MOST_ITEMS = 1000
 """Longest list of an answer."""
@@ -43,11 +44,14 @@ class Limits:
         Connections at a time; further ones are answered with status 503.
     """
 
-    body_bytes: int = 2**20
-    body_seconds: float = 10.0
-    answer_seconds: float = 30.0
-    threads: int = 4
-    connections: int = 256
+    body_bytes: int = integer(2**20, minimum=1)
+    body_seconds: float = real(10.0, strict=True)
+    answer_seconds: float = real(30.0, strict=True)
+    threads: int = integer(4, minimum=1)
+    connections: int = integer(256, minimum=1)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
 
 # A name or an address, IPv6 in brackets, and perhaps a port.

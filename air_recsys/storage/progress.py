@@ -13,6 +13,7 @@ with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidge
     from tqdm.contrib.logging import logging_redirect_tqdm
 
 _BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
+_IN_LOGS: dict[str, Any] = {"delay": 30, "mininterval": 30, "maxinterval": 30, "miniters": 1, "leave": False}
 _SHOW_WARNING = warnings.showwarning
 
 
@@ -25,14 +26,29 @@ def in_notebook() -> bool:
 def progress_bar(progress: bool | None, **options: Any) -> Any:
     """Return a bar of tqdm, in a notebook with ipywidgets a widget.
 
-    None shows it after two seconds on a terminal and in a notebook, and leaves nothing; in a notebook the variable
-    TQDM_DISABLE of the environment turns it off.
+    None shows it after two seconds on a terminal and in a notebook, and leaves nothing; elsewhere, as in a log, it is
+    a line every 30 seconds. The variable TQDM_DISABLE of the environment turns it off.
     """
     if progress is not None:
         options["disable"] = not progress
+    elif in_notebook() or sys.stderr.isatty():
+        options |= _BY_DEFAULT
     else:
-        options |= _BY_DEFAULT | ({} if in_notebook() else {"disable": None})  # None: unless it is a terminal
+        options |= _IN_LOGS | {"file": _LinesOfErrors()}
     return tqdm(**options)
+
+
+class _LinesOfErrors:
+    """Writes what a bar shows as lines to the standard error."""
+
+    def write(self, text: str) -> None:
+        """Write a state of the bar; the signs that would clear it are no line."""
+        if text.strip():
+            sys.stderr.write(f"{text.strip()}\n")
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        sys.stderr.flush()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.exceptions import MissingExtraError, ParameterError, ParameterWarning
+from air_recsys.exceptions import MissingExtraError, ParameterError, ParameterWarning, quoted
 
 _SHOWN_BITS = 512  # Python turns no integer of more than 4,300 digits into text
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -61,9 +61,13 @@ def check_path(name: str, value: Any) -> Path:
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
     """Return `value`, or raise `ParameterError` unless it is one of `choices`."""
-    if value not in choices:
+    try:
+        known = bool(value in choices)
+    except (TypeError, ValueError):  # an array is equal to nothing as a whole
+        known = False
+    if not known:
         expected = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} must be one of {expected}, found {value!r}")
+        raise ParameterError(f"{name} must be one of {expected}, found {quoted(value)}")
     return value
 
 

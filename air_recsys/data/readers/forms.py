@@ -21,7 +21,8 @@ _TWO_SIGNS = "::"
 _SIGNS = frozenset(string.punctuation + BLANKS + "\t") - {'"'}
 _FIRST = {".csv": ",", ".dat": _TWO_SIGNS}
 _SEPARATORS = ("\t", ",", ";", "|", _TWO_SIGNS, BLANKS)
-_QUOTED = (",", ";")  # tables separated by other signs have quotes only where their header has some
+_QUOTED = (",", ";")  # others have quotes where their header has some, or where only so all lines are alike
+_LOOKED_AT = 50  # lines
 
 
 class Writing(NamedTuple):
@@ -114,13 +115,23 @@ def forms_of(path: Path, writing: Writing, first: str) -> list[Form]:
     check_separator(writing.sep)
     usual = _FIRST.get(ending_of(path), "\t")
     separators = [writing.sep] if writing.sep else list(dict.fromkeys((usual, *_SEPARATORS)))
-    return [_form(separator, writing, first) for separator in separators]
+    with open_text(path, writing.encoding) as lines:
+        some = [line.strip("\r\n") for line in itertools.islice(lines, _LOOKED_AT) if line.strip()]
+    return [_form(separator, writing, first, some) for separator in separators]
 
 
-def _form(separator: str, writing: Writing, first: str) -> Form:
-    has_quotes = separator in _QUOTED or _is_quoted(first, separator)
-    stated = writing.quote is not None
-    return Form(separator, bool(writing.quote) if stated else has_quotes, writing.encoding, stated)
+def _form(separator: str, writing: Writing, first: str, some: list[str]) -> Form:
+    if writing.quote is not None:
+        return Form(separator, writing.quote, writing.encoding, states_quotes=True)
+    plain, with_quotes = (Form(separator, each, writing.encoding, states_quotes=False) for each in (False, True))
+    if separator in _QUOTED or _is_quoted(first, separator):
+        return with_quotes
+    return with_quotes if not _all_alike(plain, some) and _all_alike(with_quotes, some) else plain
+
+
+def _all_alike(form: Form, lines: list[str]) -> bool:
+    """Return whether all lines have as many fields as the first."""
+    return len({len(form.split(line)) for line in lines}) == 1
 
 
 def _is_quoted(line: str, separator: str) -> bool:

@@ -88,7 +88,8 @@ def read_ratings(
         By default UTF-8, or UTF-16 where the file begins with its mark.
     quote : bool, optional
         Whether fields may be in double quotes. By default they may where commas or semicolons separate them, and in
-        other files if the header has quotes; a quote that swallows lines which look like rows is then an error.
+        other files if the header has quotes or the lines have equally many fields only so; a quote that swallows
+        lines which look like rows is then an error.
 
     Returns
     -------

@@ -374,6 +374,7 @@ class GraphRanker(Recommender):
         An unknown user, and one without any item, gets the items that most users have, scored by the share of the
         users who have them.
         """
+        check_choice("exclude_seen", exclude_seen, (True, False))
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
         allowed = allowed_items(state.data.items, items, exclude)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors, Selection, Snapshot
 from air_recsys.models.state import FittedState
@@ -149,15 +150,27 @@ def graph_from_arrays(
     return SimilarityGraph.taking(_adjacency(name, ids.size, arrays), ids, kind)
 
 
+def warn_of_unsaved(data: Interactions, stacklevel: int) -> None:
+    """Warn of ids that a model file cannot hold, before the training that would be lost."""
+    for index in (data.users, data.items):
+        if fault := _fault_of(index.ids):
+            warnings.warn(f"{fault} as {index.kind} ids; save will refuse them", DataWarning, stacklevel=stacklevel)
+
+
+def _fault_of(ids: np.ndarray) -> str | None:
+    """Why a model file cannot hold ids; None where it can."""
+    other = None if ids.dtype != object else next((each for each in ids.tolist() if not isinstance(each, str)), None)
+    if other is None:
+        return None
+    kind = type(other).__name__
+    return f"a model file holds ids that are all integers or all strings: give others as text; found a {kind}"
+
+
 def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
     if ids.dtype != object:
         return {name: ids}
-    if not all(isinstance(value, str) for value in ids):
-        kind = next(type(value).__name__ for value in ids if not isinstance(value, str))
-        raise DataError(
-            f"a model file holds ids that are all integers or all strings, found a {kind} in {name}; give others as "
-            "text"
-        )
+    if fault := _fault_of(ids):
+        raise DataError(f"{fault} in {name}")
     try:
         encoded = [value.encode() for value in ids]
     except UnicodeEncodeError as error:
