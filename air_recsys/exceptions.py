@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 _QUOTED = 200  # characters of a value of the caller in a message
-_MESSAGE = 2000  # characters of a message
+_MESSAGE = 1000  # characters of a message
 
 
 def quoted(value: object, most: int = _QUOTED) -> str:

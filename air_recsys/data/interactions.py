@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -32,7 +33,7 @@ from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
 from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
 from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
-from air_recsys.exceptions import DataError, quoted
+from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import check_choice
 from air_recsys.storage.writers import writer
@@ -660,7 +661,11 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     timestamp = "timestamp" if timed and usual_column("timestamp", "timestamp", header) is not None else None
     if usual_column("rating", "rating", header) is None:
         return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
-    return Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
+    likes = Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
+    if (low := likes.ratings.min()) <= 0:
+        found = f"{np.count_nonzero(likes.ratings <= 0)} of {likes.n_ratings} have a rating of 0 or less, as {low:g}"
+        warnings.warn(f"each row counts as a like, and {found}: leave those out", DataWarning, stacklevel=4)
+    return likes
 
 
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:

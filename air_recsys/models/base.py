@@ -18,21 +18,11 @@ from air_recsys.models.ranking.lists import allowed_items, best_items_of, best_r
 from air_recsys.models.ratings import Clip
 from air_recsys.models.similar import KnowsSimilarities
 from air_recsys.models.state import FittedState, lock_of
-from air_recsys.models.storage.contents import warn_of_unsaved
+from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
-
-_LARGEST = float(np.finfo(np.float32).max) / 100  # models compute in float32
-
-
-def check_kept(data: Interactions, stacklevel: int) -> None:
-    """Raise `DataError` for ratings too large for a model to keep, and warn of ids that its file cannot hold."""
-    largest = float(np.abs(data.ratings).max())
-    if largest > _LARGEST:
-        raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
-    warn_of_unsaved(data, stacklevel + 1)
 
 
 class Recommender(KnowsSimilarities, SavedModel):

@@ -22,6 +22,7 @@ from air_recsys.models.partial_fit import with_unseen
 from air_recsys.models.ratings import BINARY, Clip, warn_if_constant
 from air_recsys.models.row_models import SolvesRows
 from air_recsys.models.state import FittedState, lock_of
+from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan

@@ -20,6 +20,7 @@ from air_recsys.models.state import FittedState
 from air_recsys.models.storage.files import Contents, check_attributes, check_scale, check_shapes, check_starts
 from air_recsys.storage.reading import checked_csr
 
+_LARGEST = float(np.finfo(np.float32).max) / 100  # of a rating: models compute in float32
 _NO_FEATURES: dict[str, Any] = {}
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 
@@ -150,8 +151,11 @@ def graph_from_arrays(
     return SimilarityGraph.taking(_adjacency(name, ids.size, arrays), ids, kind)
 
 
-def warn_of_unsaved(data: Interactions, stacklevel: int) -> None:
-    """Warn of ids that a model file cannot hold, before the training that would be lost."""
+def check_kept(data: Interactions, stacklevel: int) -> None:
+    """Raise `DataError` for ratings that no model can hold, and warn of ids that no file can."""
+    largest = float(np.abs(data.ratings).max())
+    if largest > _LARGEST:
+        raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
     for index in (data.users, data.items):
         if fault := _fault_of(index.ids):
             warnings.warn(f"{fault} as {index.kind} ids; save will refuse them", DataWarning, stacklevel=stacklevel)
