@@ -137,10 +137,8 @@ def _tell_of_counts(data: Interactions) -> None:
     values = data.ratings
     low, high, n_lowest = values.min(), values.max(), (values == values.min()).mean()
     if low == 1 and high >= _MANY_PLAYS and n_lowest > _MOST and (values == values.round()).all():
-        typer.echo(
-            f"note: values of 1..{high:,.0f}, {n_lowest:.0%} of them 1, look like counts: --ranking takes rows as likes",
-            err=True,
-        )
+        counts = f"values of 1..{high:,.0f}, {n_lowest:.0%} of them 1, look like counts"
+        typer.echo(f"note: {counts}: --ranking takes rows as likes", err=True)
 
 
 def _write_ranker(ranker: GraphRanker, model: Path, json_file: Path | None) -> None:

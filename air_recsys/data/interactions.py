@@ -628,7 +628,7 @@ def as_interactions(
         return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
         if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] < _FEW_COLUMNS):
-            check_not_long(np.atleast_2d(as_float(data)).T, _LONG_ARRAY)
+            check_not_long(list(np.atleast_2d(as_float(data)).T), _LONG_ARRAY)
         return Interactions.from_dense(data, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "

@@ -170,7 +170,7 @@ def read_features(
         found = usual_column(id_column, id_column, names_of_columns)
         if found is None:
             raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(names_of_columns)}")
-        table = read_table(file, "features", [found], writing).rename(columns={found: id_column})
+        table = read_table(file, "features", [str(found)], writing).rename(columns={found: id_column})
     names = table[id_column].tolist()
     if pd.isna(np.array(names, dtype=object)).any():
         raise DataFileError(f"{file}: every row needs its {found!r}, found one without")

@@ -104,7 +104,7 @@ def _with_numbers(file: Path, table: pd.DataFrame, ids: Sequence[int | str]) -> 
         coded = column.isin(_CODES)
         if not coded.any():
             continue
-        numbers = pd.to_numeric(column.where(~coded), errors="coerce")
+        numbers = pd.Series(pd.to_numeric(column.where(~coded), errors="coerce"))
         if numbers.notna().any() and not (numbers.isna() & ~coded & column.notna()).any():
             found[name] = numbers
     if found:

@@ -42,7 +42,7 @@ def read_titles(path: Path, item_ids: np.ndarray) -> pd.DataFrame:
             f"are such as {quoted(item_ids.tolist()[0])}, those of the file such as "
             f"{quoted(next(iter(table[name].dropna().tolist()), None))}"
         )
-    return named.apply(_unescaped)
+    return pd.DataFrame({name: _unescaped(pd.Series(named[name])) for name in named.columns})
 
 
 def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOUND) -> tuple[pd.DataFrame, str]:
