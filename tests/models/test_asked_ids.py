@@ -1,0 +1,108 @@
+"""What counts as ids at the doors of a model: any iterable is a list of them, and other types are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from air_recsys import AIR, BiasModel, Interactions
+from air_recsys.exceptions import DataError, DataWarning, ParameterError, UnknownIdError
+from air_recsys.models import GraphRanker
+
+RATINGS = np.array([[5, 3, np.nan, 1], [4, np.nan, 2, 1], [1, 1, np.nan, 5], [np.nan, 1, 5, 4.0]])
+ASKED = {
+    "list": lambda: [2, 0],
+    "tuple": lambda: (2, 0),
+    "array": lambda: np.array([2, 0]),
+    "Series": lambda: pd.Series([2, 0]),
+    "Index": lambda: pd.Index([2, 0]),
+    "frame": lambda: pd.DataFrame({"user": [2, 0]}),
+    "generator": lambda: (each for each in (2, 0)),
+    "map": lambda: map(int, "20"),
+    "keys": lambda: {2: "a", 0: "b"}.keys(),
+    "range": lambda: range(2, -1, -2),
+}
+
+
+@pytest.fixture(scope="module")
+def models():
+    ratings = Interactions.from_dense(RATINGS, [0, 1, 2, 3], ["a", "b", "c", "d"])
+    likes = ratings.select(ratings.ratings > 2)
+    return {
+        "ratings": AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings),
+        "baseline": BiasModel().fit(ratings),
+        "likes": GraphRanker(settings={}, device="cpu").fit(likes),
+    }
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+@pytest.mark.parametrize("form", ASKED)
+def test_any_iterable_is_a_list_of_ids(kind, form, models):
+    model = models[kind]
+    assert model.recommend(ASKED[form](), 2)["user"].unique().tolist() == [2, 0]
+    table = model.predict_table(ASKED[form](), (each for each in "ab"))
+    assert table[["user", "item"]].to_numpy().tolist() == [[2, "a"], [0, "b"]]
+    assert model.predict(ASKED[form](), ["a", "b"]).tolist() == table["score"].tolist()
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_candidates_are_any_iterable_too(kind, models):
+    allowed = models[kind].recommend([0], 4, exclude_seen=False, items={"a", "c"}, exclude=iter("c"))
+    assert allowed["item"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ("2", UnknownIdError, "its ids are integers, such as 0, and these are text"),
+        (["2", 0], UnknownIdError, "its ids are integers, such as 0, and these are text"),
+        (pd.DataFrame({"user": [0], "item": ["a"]}), DataError, "user ids in one column, found the columns"),
+        (np.array([[0, 1]]), DataError, "user ids in one row, found an array of shape"),
+        ({0: "a"}, DataError, "expected a user id or several, found a dict"),
+    ],
+)
+def test_what_is_no_list_of_known_types_is_named(kind, asked, error, message, models):
+    with pytest.raises(error, match=message):
+        models[kind].recommend(asked)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_one_foreign_id_does_not_refuse_the_others(kind, models):
+    with pytest.warns(DataWarning, match="1 of 2 pairs"):
+        found = models[kind].predict([0, "x"], ["a", "a"])
+    assert np.isfinite(found).all()
+    with pytest.raises(UnknownIdError, match="its ids are text, such as 'a', and these are integers"):
+        models[kind].predict([0, 1], [3, 4])
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_a_column_of_flags_is_no_flag(kind, models):
+    with pytest.raises(ParameterError, match="exclude_seen must be one of True, False"):
+        models[kind].recommend([0, 1], exclude_seen=pd.Series([True, False]))
+    with pytest.raises(ParameterError, match="unknown must be one of"):
+        models[kind].predict(0, "a", unknown=np.array(["mean", "warn"]))
+
+
+def test_an_unknown_pair_of_likes_is_in_the_unit_of_lists(models):
+    model = models["likes"]
+    counts = model.interactions_.to_frame()["item"].value_counts()
+    assert model.predict([9, 9, 0], ["a", "zz", "zz"], unknown="mean").tolist() == [counts["a"] / 4, 0, 0]
+    assert model.recommend(9, 1)["score"].tolist() == [counts.max() / 4]
+
+
+def test_a_large_offset_of_the_scale_changes_nothing_but_it():
+    near = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(RATINGS)
+    far = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(RATINGS + 1e8)
+    users, items = np.arange(4).repeat(4), np.tile(np.arange(4), 4)
+    np.testing.assert_allclose(far.predict(users, items) - 1e8, near.predict(users, items), atol=0.02)
+    assert len(np.unique(far.predict(users, items))) > 8
+
+
+def test_what_cannot_be_kept_is_said_before_the_training():
+    with pytest.raises(DataError, match="expected ratings of at most"):
+        BiasModel().fit(RATINGS * 1e38)
+    pairs = Interactions.from_dense(RATINGS, [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
+    with pytest.warns(DataWarning, match="found a tuple as user ids; save will refuse them"):
+        BiasModel().fit(pairs)
