@@ -9,7 +9,6 @@ import scipy.sparse as sp
 import torch
 from covering import covering
 from nn_references import autograd_objective, close, dense, gradient_of, random_objective, random_observations
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn.build import Settings, TransformedGraph
@@ -213,34 +212,3 @@ def test_refresh_moves_the_state_of_every_part():
     )
     close(torch.cat(pieces[:3]), moved[0])
     close(torch.cat(pieces[3:]), moved[1])
-
-
-# -------------------------------------------------------------------- memory
-
-
-class LargestOutput(TorchDispatchMode):
-    """Records the largest number of entries that any operation returns."""
-
-    numel = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for value in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(value, torch.Tensor) and value.layout == torch.strided:
-                self.numel = max(self.numel, value.numel())
-        return result
-
-
-@pytest.mark.parametrize(
-    "options", [{"biases": True, "penalties": DECAYS}, {"penalties": Penalties(unobserved_weight=0.1)}]
-)
-def test_factor_width_holds_nothing_larger_than_its_data(options):
-    m, n, neighbors = 300, 400, 4
-    observed = random_observations(m, n, density=0.05)
-    objective = random_objective(observed, Settings(width=3, n_neighbors=neighbors, **WIDE, **options))
-    objective.evaluate()
-    with LargestOutput() as largest:
-        objective.evaluate()
-        objective.predict_pairs(observed.pattern)
-    nnz = observed.values.numel()
-    assert nnz <= largest.numel <= max(nnz, n * (neighbors + 1)) < m * n / 10

@@ -148,10 +148,3 @@ def test_a_mean_of_larger_rank_keeps_its_largest_directions():
     exact = sum(a @ b.T for a, b in pairs) / len(pairs)
     rows, columns = mean_of(pairs, 4)
     assert (rows @ columns.T - exact).norm() < 0.02 * exact.norm()
-
-
-@pytest.mark.parametrize(("m", "n", "rank", "kept"), [(30, 20, 6, 6), (30, 20, 100, 20), (10, 20, 100, 10)])
-def test_sketches_have_the_rank_and_no_more_than_the_matrix_has(m, n, rank, kept):
-    state = RunningMean(m, n, rank, torch.Generator().manual_seed(0), torch.zeros(1)).state()
-    assert state["_range"].shape == (m, kept)
-    assert state["_corange"].shape == (n, min(2 * kept + 1, m))
