@@ -45,11 +45,6 @@ def test_strongest_products_are_of_other_rows(pattern):
     np.testing.assert_allclose(found, np.where(whole >= floor, whole, 0), rtol=1e-5)
 
 
-def test_columns_that_the_others_lack_are_shared_with_none():
-    rows, others = sp.csr_array([[1.0, 0, 1], [0, 0, 1]]), sp.csr_array([[2.0, 1, 0]])
-    assert strongest_products(rows, others, 1, np.array([-1, -1])).toarray().tolist() == [[2], [0]]
-
-
 def test_a_permutation_of_the_rows_permutes_the_graph(pattern):
     order = np.random.default_rng(1).permutation(30)
     found = cooccurrence_neighbors(pattern[order], 29).toarray()
@@ -67,6 +62,8 @@ def test_values_do_not_count_and_the_matrix_stays_as_it_is(pattern):
 
 
 def test_rows_and_columns_without_entries_stay_isolated():
+    rows, others = sp.csr_array([[1.0, 0, 1], [0, 0, 1]]), sp.csr_array([[2.0, 1, 0]])  # that lack a column
+    assert strongest_products(rows, others, 1, np.array([-1, -1])).toarray().tolist() == [[2], [0]]
     pattern = sp.csr_array([[0, 0, 0], [1, 1, 0], [0, 1, 0]])
     found = cooccurrence_neighbors(pattern, 2).toarray()
     assert np.count_nonzero(found) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 from graph_cases import planted
 
@@ -52,6 +51,6 @@ def test_more_components_than_dimensions_stay_apart():
     assert np.sqrt(np.mean(products[together[:, None] != together] ** 2)) < 0.25
 
 
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_a_graph_without_edges_has_no_embedding(n):
-    assert graph_embedding(sp.csr_array((n, n)), 10).shape == (n, 0)
+def test_a_graph_without_edges_has_no_embedding():
+    for n in (0, 1, 5):
+        assert graph_embedding(sp.csr_array((n, n)), 10).shape == (n, 0)
