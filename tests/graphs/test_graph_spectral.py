@@ -14,7 +14,6 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs.spectral import by_size, each_component, eigenmaps, smallest_eigenpairs
 
 either_method = pytest.mark.parametrize("method", ["louvain", "spectral"])
-several = st.lists(st.integers(1, 6), min_size=2, max_size=9)
 
 
 def ring(size):
@@ -104,7 +103,7 @@ def test_coordinates_are_finite_and_the_same_every_time(graph, n_dims):
 
 
 @fast
-@given(several, st.integers(1, 3))
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=9), st.integers(1, 3))
 def test_components_lie_in_boxes_that_do_not_meet_and_reach_the_border(sizes, n_dims):
     graph = cliques(*sizes)
     found, components = graph.spectral_coordinates(n_dims), graph.components().to_numpy()
