@@ -24,29 +24,17 @@ FORMS = {"wide": WIDE, "long": LONG, "matrix": sp.csr_array(WIDE.to_numpy()), "a
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_code_for_missing_is_named_with_its_count(form: str) -> None:
+def test_a_code_for_missing_and_a_rating_outside_of_a_stated_scale_are_named(form: str) -> None:
     n_ratings = np.count_nonzero(WIDE) if form == "matrix" else WIDE.size
-    low = "-9.5"
     message = (
-        f"found 2 of {n_ratings} to be 99, where all others lie in {low}..10: drop them if they stand for missing (in "
-        f"the shell --missing 99), or state rating_scale=({low}, 99)"
+        f"found 2 of {n_ratings} to be 99, where all others lie in -9.5..10: drop them if they stand for missing (in "
+        "the shell --missing 99), or state rating_scale=(-9.5, 99)"
     )
     with pytest.raises(DataError, match=re.escape(message)):
         as_interactions(FORMS[form], allow_negative=True)
     assert as_interactions(FORMS[form], rating_scale=(-9.5, 99)).rating_scale == (-9.5, 99)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_rating_outside_of_a_stated_scale_is_an_error(form: str) -> None:
     with pytest.raises(DataError, match=r"expected ratings in -10\.\.10 \(rating_scale\), found 2 outside, .*: 99;"):
         as_interactions(FORMS[form], rating_scale=(-10, 10))
-
-
-def test_negative_ratings_are_told_how_to_be_stated() -> None:
-    with pytest.raises(
-        DataError, match=re.escape("state rating_scale=(-9.5, 10) (in the shell --rating-scale=-9.5,10)")
-    ):
-        as_interactions(WIDE, allow_negative=False)
 
 
 def test_a_stated_scale_goes_with_the_data() -> None:
@@ -106,11 +94,7 @@ def test_models_clip_to_a_stated_scale_and_take_new_ratings_on_it(tmp_path) -> N
 @pytest.mark.parametrize("values", [[-2, -1, 5], [-1, 1], [-1.5, 0, 1.5], [-3, -2]])
 def test_ratings_below_zero_are_a_scale_and_said(values):
     frame = pd.DataFrame({"user": range(len(values)), "item": range(len(values)), "rating": values})
-    readers: list[tuple[Any, Any]] = [
-        (Interactions.from_frame, frame),
-        (as_interactions, frame),
-        (Interactions.from_dense, [values]),
-    ]
+    readers: list[tuple[Any, Any]] = [(Interactions.from_frame, frame), (Interactions.from_dense, [values])]
     for read, data in readers:
         with pytest.warns(DataWarning, match="ratings below 0 are taken as part of the scale: state rating_scale="):
             assert read(data).ratings.min() == min(values)
@@ -119,12 +103,15 @@ def test_ratings_below_zero_are_a_scale_and_said(values):
         assert read(data, rating_scale=(-9, 9)).rating_scale == (-9, 9)  # without a word
 
 
-@pytest.mark.parametrize("values", [[-1, 1, 10], [-1, 0, 4], [-1, -1, 3]])
-def test_a_single_value_below_zero_is_no_scale(values):
-    with pytest.raises(DataError, match="if these are no code for missing"):
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([-1, 1, 10], "if these are no code for missing"),
+        ([-1, 0, 4], "if these are no code for missing"),
+        ([-1, -1, 3], "if these are no code for missing"),
+        ([-10, -3, 10, 99], r"found 1 of 4 to be 99, where all others lie in -10\.\.10"),
+    ],
+)
+def test_a_single_value_below_zero_is_no_scale_and_a_code_is_named_first(values, message):
+    with pytest.raises(DataError, match=message):
         Interactions.from_dense([values])
-
-
-def test_a_code_for_missing_is_named_before_a_scale_below_zero():
-    with pytest.raises(DataError, match=r"found 1 of 4 to be 99, where all others lie in -10\.\.10"):
-        Interactions.from_dense([[-10, -3, 10, 99]])

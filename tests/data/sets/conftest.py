@@ -6,8 +6,6 @@ from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import h5py
-import numpy as np
 import pytest
 
 GENRES = ["unknown", *(f"Genre {letter}" for letter in "ABCDEFGHIJKLMNOPQR")]
@@ -84,30 +82,6 @@ def davis(tmp_path):
     (folder / "folds" / "train_fold_setting1.txt").write_text("[[0, 3], [1]]")
     (folder / "folds" / "test_fold_setting1.txt").write_text("[5, 2]")
     return folder.parent.parent
-
-
-def write_matlab(path, dense=None, sparse=None):
-    """Write variables as MATLAB 7.3 does: dense ones transposed, sparse ones as groups in CSC form."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with h5py.File(path, "w") as file:
-        for name, array in (dense or {}).items():
-            file[name] = np.asarray(array, dtype=float).T
-        for name, matrix in (sparse or {}).items():
-            group = file.create_group(name)
-            csc = matrix.tocsc()
-            group["data"] = csc.data.astype(float)
-            group["ir"], group["jc"] = csc.indices.astype(np.uint64), csc.indptr.astype(np.uint64)
-            group.attrs["MATLAB_sparse"] = np.uint64(csc.shape[0])
-
-
-@pytest.fixture(name="write_matlab")
-def _write_matlab():
-    return write_matlab
-
-
-@pytest.fixture(name="named_matrix")
-def _named_matrix():
-    return named_matrix
 
 
 class Site:

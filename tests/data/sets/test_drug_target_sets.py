@@ -1,3 +1,5 @@
+"""The drug-target sets of Yamanishi et al. and of Davis et al."""
+
 import json
 
 import numpy as np
@@ -7,32 +9,24 @@ from air_recsys.datasets import load_davis, load_yamanishi
 from air_recsys.exceptions import DataFileError, ParameterError
 
 
-def test_drugs_are_users_and_all_pairs_are_observed(yamanishi):
-    data = load_yamanishi(yamanishi, "nr").interactions
-    assert data.user_ids.tolist() == ["D01", "D02"]
-    assert data.item_ids.tolist() == ["hsa1", "hsa2", "hsa3"]
-    assert data.to_dense().tolist() == [[1, 0, 1], [0, 0, 1]]
-
-
 @pytest.mark.parametrize("levels", [0, 1, 2])
-def test_root_may_be_any_folder_above(yamanishi, davis, levels):
-    assert load_yamanishi([yamanishi, yamanishi / "dti", yamanishi / "dti/yamanishi"][levels], "nr").smiles is None
-    assert load_davis([davis, davis / "dti", davis / "dti/davis"][levels]).interactions.n_users == 2
-
-
-def test_similarities_are_symmetric_and_in_the_order_of_the_ids(yamanishi):
-    data = load_yamanishi(yamanishi, "nr")
+def test_yamanishi_is_square_in_the_order_of_the_ids_wherever_it_lies(yamanishi, levels):
+    data = load_yamanishi([yamanishi, yamanishi / "dti", yamanishi / "dti/yamanishi"][levels], "nr")
+    assert data.interactions.user_ids.tolist() == ["D01", "D02"]
+    assert data.interactions.item_ids.tolist() == ["hsa1", "hsa2", "hsa3"]
+    assert data.interactions.to_dense().tolist() == [[1, 0, 1], [0, 0, 1]]
+    assert data.smiles is None
     assert data.drug_similarity.index.tolist() == data.drug_similarity.columns.tolist() == ["D01", "D02"]
     np.testing.assert_allclose(data.drug_similarity, [[0.9, 0.3], [0.3, 1]])
     assert data.target_similarity.index.tolist() == ["hsa1", "hsa2", "hsa3"]
     np.testing.assert_allclose(data.target_similarity, [[1, 0.12, 0.31], [0.12, 1, 0.32], [0.31, 0.32, 1]])
 
 
-def test_enzymes_take_the_best_target_similarity_there_is(yamanishi, named_matrix):
+def test_enzymes_take_the_best_target_similarity_there_is(yamanishi):
     folder = yamanishi / "dti" / "yamanishi"
     np.testing.assert_allclose(load_yamanishi(yamanishi, "e").target_similarity, [[1, 0, 0.3], [0, 1, 0], [0.3, 0, 1]])
-    names = ["hsa1", "hsa2", "hsa3"]
-    (folder / "e_simmat_dg.txt").write_text(named_matrix(names, names, np.eye(3)))
+    eye = "\n".join(["\thsa1\thsa2\thsa3", "hsa1\t1\t0\t0", "hsa2\t0\t1\t0", "hsa3\t0\t0\t1", ""])
+    (folder / "e_simmat_dg.txt").write_text(eye)
     np.testing.assert_allclose(load_yamanishi(yamanishi, "e").target_similarity, np.eye(3))
     (folder / "e_simmat_dg.txt").unlink()
     (folder / "e_simmat_dg_sparse_1dp.txt").unlink()
@@ -67,46 +61,34 @@ def test_malformed_yamanishi(yamanishi, name, old, new, message):
     assert str(path) in str(caught.value)
 
 
-def test_names_without_values(yamanishi):
+def test_names_without_values_and_unknown_sets(yamanishi):
     (yamanishi / "dti" / "yamanishi" / "nr_admat_dgc.txt").write_text("\tD01\tD02\n")
     with pytest.raises(DataFileError, match="found column names only"):
         load_yamanishi(yamanishi, "nr")
-
-
-def test_unknown_set(yamanishi):
     with pytest.raises(ParameterError, match="'nr', 'gpcr', 'ic', 'e'"):
         load_yamanishi(yamanishi, "enzyme")
 
 
-def test_davis_values_are_pkd(davis):
-    data = load_davis(davis)
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_davis_has_pkd_normalised_scores_and_folds_of_positions(davis, levels):
+    data = load_davis([davis, davis / "dti", davis / "dti/davis"][levels])
     assert data.interactions.user_ids.tolist() == ["111", "222"]
-    assert data.interactions.item_ids.tolist() == ["AAK1", "ABL1", "ACK"]
+    assert data.interactions.item_ids.tolist() == data.sequences.index.tolist() == ["AAK1", "ABL1", "ACK"]
     np.testing.assert_allclose(data.interactions.to_dense(), [[9, 5, 8], [7, 10, 6]])
     assert data.smiles.to_dict() == {"111": "CC", "222": "CO"}
-    assert data.sequences.index.tolist() == ["AAK1", "ABL1", "ACK"]
-
-
-def test_davis_scores_are_normalised(davis):
-    similarity = load_davis(davis).target_similarity
-    np.testing.assert_allclose(similarity, [[1, 0.1, 1 / 30], [0.1, 1, 0.05], [1 / 30, 0.05, 1]])
-
-
-def test_davis_folds_are_positions_in_the_interactions(davis):
-    data = load_davis(davis)
+    np.testing.assert_allclose(data.target_similarity, [[1, 0.1, 1 / 30], [0.1, 1, 0.05], [1 / 30, 0.05, 1]])
     assert [fold.tolist() for fold in data.train_folds] == [[0, 3], [1]]
     assert data.interactions.select(data.test_fold).ratings.tolist() == pytest.approx([6, 8])
+
+
+KD = "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt",
-            "1 2 0\n1 2 3\n",
-            "line 1: expected positive",
-        ),
-        ("drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt", "1 2 3\n", "expected 2 rows of 3"),
+        (KD, "1 2 0\n1 2 3\n", "line 1: expected positive"),
+        (KD, "1 2 3\n", "expected 2 rows of 3"),
         ("drug-drug_similarities_2D.txt", "1 0.5\n0.5\n", "line 2: expected 2 numbers, as on line 1, found '0.5'"),
         ("drug-drug_similarities_2D.txt", "1 0.5\n0.5 one\n", "line 2: expected finite numbers only, found 'one'"),
         ("target-target_similarities_WS.txt", "9 1 1\n1 0 1\n1 1 9\n", "line 2: expected a positive self score"),
