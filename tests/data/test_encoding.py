@@ -110,8 +110,8 @@ def test_other_values_are_refused(column, match):
 
 
 def test_a_million_levels_and_text_where_numbers_were_are_refused():
-    levels = np.repeat(np.arange(500_000), 2).astype(str)
-    with pytest.raises(DataError, match="at most 1000 levels in the column 'zip', found 500000"):
+    levels = np.repeat(np.arange(50_000), 2).astype(str)
+    with pytest.raises(DataError, match="at most 1000 levels in the column 'zip', found 50000"):
         Encoding.of(pd.DataFrame({"zip": levels}), "user")
     wide = pd.DataFrame(np.random.default_rng(0).random((3, 1001))).rename(columns=str)
     with pytest.raises(DataError, match="at most 1000 user features in all, found 1001"):

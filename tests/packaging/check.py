@@ -19,10 +19,18 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from contents import faults, unpack, wheel_files
-from environments import ROOT, Environment, PackagingError, build, command, copy_sources
-from promises import closed, kept
-from works import demo, import_seconds, round_trip, versions
+from environments import (
+    ROOT,
+    Environment,
+    PackagingError,
+    build,
+    command,
+    copy_sources,
+    faults,
+    unpack,
+    wheel_files,
+)
+from promises import closed, demo, kept, round_trip, versions
 
 _MODELS = ("air", "model_contract", "posterior_models", "storage/test_model_files")
 TESTS = ["tests/graphs", "tests/nn", "tests/training", *[f"tests/models/test_{name}.py" for name in _MODELS]]
@@ -78,7 +86,6 @@ class Check:
     def _core(self) -> None:
         self.row("wheel and sdist", self._distributions)
         self.row("save, load elsewhere", lambda: round_trip(self.core) or "")
-        self.row("import without torch", lambda: f"{import_seconds(self.core):.2f} s of the processor")
         self.row("air-recsys demo", self._demo)
 
     def _environment(self, name: str, below: str | Path | None) -> Environment:

@@ -277,7 +277,7 @@ def test_names_that_do_not_fit_are_told(
 # -------------------------------------------------------------------- bounds
 
 HEADER = b"user,item,rating\n"
-MANY = 10**6
+MANY = 10**5
 BOMBS = {
     "empty lines": (b"\n" * MANY, "no text in the first 1000 lines"),
     "empty lines after the header": (HEADER + b"\n" * MANY, "line 1002: expected fields, found 1,001 empty lines"),
@@ -285,21 +285,22 @@ BOMBS = {
     "rows without content": (HEADER + b",\n" * 3 * MANY, "line 2: expected 3 fields"),
     "rows of empty fields": (HEADER + b",,\n" * 3 * MANY, "line 2: expected a value as 'user'"),
     "a long header": (b"user," + b"x" * MANY + b"\na,b\n", "once each, found"),
-    "a wide header": (b"user,item" + b",x" * 200_000 + b"\na,b,1\n", "once each, found"),
+    "a wide header": (b"user,item" + b",x" * 50_000 + b"\na,b,1\n", "once each, found"),
     "a long field": (HEADER + b"a,b," + b"x" * 100_000 + b"\n", "expected a finite number as 'rating'"),
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_small_file_that_unpacks_to_a_large_one_is_refused_at_its_first_fault(name: str, write: Write):
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_at_its_first_fault(name: str, write: Write, blocks_of):
     content, message = BOMBS[name]
+    blocks_of(10_000)
     path = write(gzip.compress(content), "ratings.csv.gz")
     tracemalloc.start()
     with pytest.raises(DataFileError, match=message) as error:
         read_ratings(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 400 * 2**20
+    assert peak < 40 * 2**20
     assert len(str(error.value)) < 600
 
 

@@ -1,23 +1,63 @@
-"""What each page takes for granted: small files in the folder and names in its code, all made here."""
+"""The code of every page and every example runs, in an empty folder; what a page says it prints, it prints.
+
+What each page takes for granted, small files and names in its code, is made here. The cells of the short notebooks run
+when the site is built, see test_docs_site.py.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import io
+import os
+import re
 import runpy
+import shlex
+import sys
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 import scipy.sparse as sp
-from doc_pages import ROOT
+import torch
+
+# Before MLflow is imported: no message to its makers, and its folder store, which needs no database package.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+
+import doc_pages
+import joblib
+from doc_pages import CELL, PAGES, ROOT, Block, blocks, commands, name_of
 from PIL import Image
 
 from air_recsys import AIR, Interactions, datasets
+from air_recsys.cli import main
 from air_recsys.datasets import DrugTargetData
+from air_recsys.models.presets import PRESETS, Preset
+from air_recsys.models.solvers import SOLVERS
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
+CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
+LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
+QUICK = {"train", "evaluate", "compare", "recommend", "predict", "similar", "explain", "graph", "report", "inpaint"}
+AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
+# A notebook whose cells run here, and not when the site is built: it trains for long.
+SHORTER = {"docs/plots.md": (("n_epochs=6000", "n_epochs=60"), ("(400, 1200, 2400, 4000)", "(4, 12, 24, 40)"))}
+CELL_HEAD = re.compile(r"\A(---\n.*?^---\n|(?::.*\n)+)", re.DOTALL | re.MULTILINE)
+MOST_WORDS = 35_000  # of README and docs/
+LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 
 Names = dict[str, Any]
 FOUR = ["ann", "bob", "cid", "dan"]
+
+
+# -------------------------------------------------------------------- what pages take for granted
 
 
 def table(n_users: int = 30, n_items: int = 25, share: float = 0.5) -> pd.DataFrame:
@@ -118,19 +158,11 @@ def plots() -> Names:
     return shell_files() | {"unseen": Interactions.from_frame(unseen), "titles": None}
 
 
-def top_n() -> Names:
-    return {"model": fitted(), "user_ids": FOUR, "positions": np.array([0, 1])}
-
-
 def ranking() -> Names:
     liked = table().query("rating > 3").replace({"item 1": "x", "item 2": "z"})
     liked.to_csv("likes.csv", index=False)
     columns = {"users": liked["user"], "items": liked["item"], "times": np.arange(len(liked))}
     return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR} | columns
-
-
-def comparison() -> Names:
-    return shell_files() | {"Interactions": Interactions, "table": table()}
 
 
 def drugs() -> Names:
@@ -194,31 +226,20 @@ def cornac() -> Names:
     return {"triples": triples, "train_set": train_set, "model": CornacAIR(seed=0).fit(train_set)}
 
 
-def scale() -> Names:
-    return {"data": Interactions.from_frame(table())}
-
-
-def checkpoints() -> Names:
-    return shell_files() | {"ratings": table()}
-
-
 SETTINGS: dict[str, Callable[[], Names]] = {
-    "docs/checkpoints.md": checkpoints,
-    "docs/trust.md": shell_files,
+    **{f"docs/{name}.md": shell_files for name in ("trust", "start", "serving", "ratings")},
     "README.md": readme,
     "docs/index.md": readme,
-    "docs/start.md": shell_files,
-    "docs/serving.md": shell_files,
-    "docs/ratings.md": shell_files,
     "docs/data.md": data_page,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
-    "docs/top-n.md": top_n,
-    "docs/compare.md": comparison,
+    "docs/top-n.md": lambda: {"model": fitted(), "user_ids": FOUR, "positions": np.array([0, 1])},
+    "docs/compare.md": lambda: shell_files() | {"Interactions": Interactions, "table": table()},
+    "docs/checkpoints.md": lambda: shell_files() | {"ratings": table()},
+    "docs/gpu-and-scale.md": lambda: {"data": Interactions.from_frame(table())},
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
     "docs/plots.md": plots,
-    "docs/gpu-and-scale.md": scale,
     "docs/distributed.md": distributed,
     "docs/tuning.md": tuning,
     "docs/adapters/surprise.md": surprise,
@@ -226,3 +247,115 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/adapters/sklearn.md": sklearn,
     "docs/adapters/cornac.md": cornac,
 }
+
+
+# -------------------------------------------------------------------- running
+
+
+def shortened(preset: Preset, steps: int) -> Preset:
+    """A preset with few epochs, or sweeps, of each of its solvers."""
+    solvers = {solver: preset.solvers.get(solver, {}) | {f"n_{kind.unit}s": steps} for solver, kind in SOLVERS.items()}
+    return replace(preset, solvers=solvers)
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, with threads as in a new process, and loaders that pages may replace."""
+    torch.set_num_threads(1)  # a library of the page before may have set more
+    for name in ("load_yamanishi", "load_davis"):
+        monkeypatch.setattr(datasets, name, getattr(datasets, name))
+    for name in ("work", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short trainings: the code is tested here, not what it reaches."""
+    for name, steps in (("ratings", 2), ("completion", 60)):
+        monkeypatch.setitem(PRESETS, name, shortened(PRESETS[name], steps))
+
+
+def run_shell(block: Block) -> None:
+    """Run the commands of a block that take seconds."""
+    for line in commands(block):
+        words = shlex.split(line)[1:]
+        if words[0] in QUICK:
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+            assert not ended.value.code, line
+
+
+def code_of(page: Path, block: Block) -> str:
+    """The code of a block, "" where it is a cell that runs when the site is built."""
+    if block.language == "python":
+        return block.text
+    text = CELL_HEAD.sub(lambda head: "\n" * head[0].count("\n"), block.text)
+    for long, short in SHORTER.get(name_of(page), ()):
+        text = text.replace(long, short)
+    return text if name_of(page) in SHORTER else ""
+
+
+def run_page(page: Path, names: Names) -> None:
+    printed = ""
+    for block in blocks(page):
+        if block.language in ("python", CELL):
+            # Blank lines before it: a traceback then names the line of the page.
+            code = compile("\n" * (block.line - 1) + code_of(page, block), name_of(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(code, names)
+            printed = output.getvalue()
+        elif block.language == "bash":
+            run_shell(block)
+        elif block.language == "text" and printed:
+            same = doctest.OutputChecker().check_output(block.text, printed, doctest.ELLIPSIS)
+            assert same, f"line {block.line}: expected\n{block.text}\nfound\n{printed}"
+            printed = ""
+
+
+@pytest.mark.parametrize("page", CODE, ids=name_of)
+@pytest.mark.filterwarnings("ignore:Model is already fitted:UserWarning")  # Cornac's, where an index takes a model
+def test_the_code_of_a_page_runs(page, empty, request):
+    if name_of(page) not in AS_WRITTEN:
+        request.getfixturevalue("quick")
+    with joblib.parallel_config("threading"):  # workers of their own would import everything again
+        run_page(page, {"__name__": "page", **SETTINGS.get(name_of(page), dict)()})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("default")
+def test_an_example_says_something_and_leaves_nothing_behind(example, empty, quick, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    runpy.run_path(str(example), run_name="__main__")
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) >= 3
+    assert "Traceback" not in told.err
+    assert list(empty.iterdir()) == []
+
+
+def test_code_stands_in_fences_and_pages_stay_short():
+    for page in PAGES:
+        found = blocks(page)
+        assert {block.language for block in found} <= LANGUAGES, name_of(page)
+        indented = [block.line for block in found if block.language == "" and LOOKS_LIKE_CODE.search(block.text)]
+        assert indented == [], name_of(page)
+    pages = [page for page in PAGES if page.name != "CHANGELOG.md"]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= MOST_WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("```python\nprint(1)\n```\n\n```text\n2\n```\n", AssertionError),
+        ("```python\nnothing\n```\n", NameError),
+        ("```bash\nair-recsys train nowhere.csv --model x.air\n```\n", AssertionError),
+    ],
+)
+def test_what_is_wrong_is_seen(text, error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doc_pages, "ROOT", tmp_path)
+    (tmp_path / "wrong.md").write_text(text)
+    with pytest.raises(error):
+        run_page(tmp_path / "wrong.md", {})
