@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from hypothesis.extra import numpy as hnp
 from air_recsys import Interactions
 from air_recsys.data.columns import index_type
 from air_recsys.data.interactions import as_interactions
-from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.splits import predefined
 
@@ -31,10 +31,6 @@ triples_of_four = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.fl
 def build(user_index, item_index, values, **options):
     """Two users, three items."""
     return Interactions(user_index, item_index, values, ["ann", "bob"], ["x", "y", "z"], **options)
-
-
-def weighted(weights, **options):
-    return build([0, 1, 1], [0, 0, 1], [5, 3, 1], weights=weights, **options)
 
 
 def frame(**columns):
@@ -79,35 +75,6 @@ def test_a_frame_comes_back_and_the_order_of_its_rows_changes_neither_ids_nor_ma
     assert shuffled.user_ids.tolist() == again.user_ids.tolist()
 
 
-@fast
-@given(matrices)
-def test_a_trainset_of_surprise_comes_back(array):
-    pytest.importorskip("surprise")
-    users, items = [f"u{row}" for row in range(array.shape[0])], list(range(10, 10 + array.shape[1]))
-    trainset = Interactions.from_dense(array, users, items).to_surprise()
-    assert (trainset.n_users, trainset.n_items, trainset.n_ratings) == (*array.shape, (~np.isnan(array)).sum())
-    again = Interactions.from_surprise(trainset)
-    assert (again.user_ids.tolist(), again.item_ids.tolist()) == (users, items)
-    np.testing.assert_array_equal(again.to_dense(), array)
-
-
-def test_duplicates_of_surprise_become_their_mean_and_negative_ratings_are_taken():
-    surprise = pytest.importorskip("surprise")
-    table = pd.DataFrame({"user": ["b", "a", "a"], "item": ["x", "x", "x"], "rating": [-1.5, 2, 4]})
-    reader = surprise.Reader(rating_scale=(-10, 10))
-    trainset = surprise.Dataset.load_from_df(table, reader).build_full_trainset()
-    assert triples(Interactions.from_surprise(trainset)) == {("a", "x", 3.0), ("b", "x", -1.5)}
-    with fails("expected one rating per pair"):
-        Interactions.from_surprise(trainset, duplicates="error")
-
-
-@pytest.mark.data
-def test_movielens_survives_every_container(data_root):
-    data = load_movielens(data_root)
-    again = Interactions.from_csr(data.to_csr(), data.user_ids, data.item_ids)
-    assert triples(again) == triples(data) == triples(Interactions.from_frame(data.to_frame()))
-
-
 # -------------------------------------------------------------------- users, items, ids
 
 
@@ -116,6 +83,12 @@ def test_empty_users_and_items_are_kept():
     assert (data.n_users, data.n_items, data.n_ratings, data.density) == (3, 5, 1, 1 / 15)
     only_nan = Interactions.from_dense([[NAN, NAN], [1, NAN]])
     assert only_nan.select([0]).to_dense().shape == (2, 2)
+
+
+def test_what_is_given_stays_and_pairs_without_ratings_count_one():
+    data = build([0, 1], [0, 1], [1, 2])
+    assert as_interactions(data) is data
+    assert Interactions.from_frame(frame()[["user", "item"]], rating=None).ratings.tolist() == [1, 1]
 
 
 def test_ids_default_to_numbers_follow_the_rows_and_may_be_of_mixed_types():
@@ -127,10 +100,8 @@ def test_ids_default_to_numbers_follow_the_rows_and_may_be_of_mixed_types():
     assert triples(Interactions.from_frame(named.to_frame())) == triples(named)
 
 
-def test_a_wide_table_keeps_its_names():
+def test_a_wide_table_may_have_other_names_and_is_no_long_one():
     table = pd.DataFrame({"x": [5, np.nan], "y": [2, 1]}, index=["ann", "bob"])
-    data = Interactions.from_dense(table)
-    assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["ann", "bob"], ["x", "y"])
     assert Interactions.from_dense(table, item_ids=[7, 8]).item_ids.tolist() == [7, 8]
     with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with one user per row"):
         Interactions.from_frame(table)
@@ -185,22 +156,6 @@ def test_negative_ratings_need_a_word():
         assert read(container, allow_negative=True).ratings.min() == -1
 
 
-@pytest.mark.parametrize(
-    ("values", "found"),
-    [
-        (["good", 1], "'good'"),
-        ([1 + 2j, 1], "(1+2j)"),
-        ([[1], [1, 2]], "[1]"),
-        ([object, 1], "<class 'object'>"),
-        (np.array(["2020-01-01", "2020-01-02"], dtype="M8[ns]"), "'dates'"),
-        (pd.Series([pd.NA, 1]), "<NA>"),
-    ],
-)
-def test_ratings_that_are_no_numbers_are_errors(values, found):
-    with fails(f"ratings must be numbers, found {found}"):
-        build([0, 1], [0, 1], values)
-
-
 # -------------------------------------------------------------------- duplicates
 
 
@@ -235,21 +190,51 @@ def test_duplicates_are_an_error_unless_a_rule_is_chosen():
 # -------------------------------------------------------------------- what does not fit
 
 
+TWO = [0, 1]
+
+
 @pytest.mark.parametrize(
-    ("users", "items", "values", "message"),
+    ("given_arrays", "options", "message"),
     [
-        ([0, 2], [0, 1], [1, 1], "user indices must lie in 0..1, found 0..2"),
-        ([0, 1], [-1, 1], [1, 1], "item indices must lie in 0..2, found -1..1"),
-        ([0.0, 1.0], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found float64 (2,)"),
-        ([[0, 1]], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found int64 (1, 2)"),
-        ([0, 1], [0, 1], [1], "expected one rating for each of 2 pairs, found shape (1,)"),
-        ([0, 1], [0], [1, 1], "expected a user and an item for each rating, found 2 users and 1 items"),
-        (np.empty(0, int), np.empty(0, int), [], "expected at least one rating, found none"),
+        (([0, 2], TWO, [1, 1]), {}, "user indices must lie in 0..1, found 0..2"),
+        ((TWO, [-1, 1], [1, 1]), {}, "item indices must lie in 0..2, found -1..1"),
+        (([0.0, 1.0], TWO, [1, 1]), {}, "user indices must be a 1-D array of integers, found float64 (2,)"),
+        (([[0, 1]], TWO, [1, 1]), {}, "user indices must be a 1-D array of integers, found int64 (1, 2)"),
+        ((TWO, TWO, [1]), {}, "expected one rating for each of 2 pairs, found shape (1,)"),
+        ((TWO, [0], [1, 1]), {}, "expected a user and an item for each rating, found 2 users and 1 items"),
+        ((np.empty(0, int), np.empty(0, int), []), {}, "expected at least one rating, found none"),
+        ((TWO, TWO, ["good", 1]), {}, "ratings must be numbers, found 'good'"),
+        ((TWO, TWO, [1 + 2j, 1]), {}, "ratings must be numbers, found (1+2j)"),
+        ((TWO, TWO, [[1], [1, 2]]), {}, "ratings must be numbers, found [1]"),
+        ((TWO, TWO, [object, 1]), {}, "ratings must be numbers, found <class 'object'>"),
+        ((TWO, TWO, np.array(["2020-01-01", "2020-01-02"], "M8[ns]")), {}, "ratings must be numbers, found 'dates'"),
+        ((TWO, TWO, pd.Series([pd.NA, 1])), {}, "ratings must be numbers, found <NA>"),
+        ((TWO, TWO, [1, 1]), {"timestamps": [1, NAN]}, "timestamps must be finite numbers or dates, found 1 missing"),
+        (
+            (TWO, TWO, [1, 1]),
+            {"timestamps": pd.to_datetime([None, "2020"])},
+            "timestamps must be finite numbers or dates",
+        ),
+        ((TWO, TWO, [1, 1]), {"timestamps": ["noon", "night"]}, "timestamps must be numbers, found 'noon'"),
+        ((TWO, TWO, [1, 1]), {"timestamps": [1]}, "timestamps must be 2 finite numbers or dates, found shape (1,)"),
+        ((TWO, TWO, [1, 1]), {"weights": [1.0]}, "expected one weight for each of 2 ratings"),
+        (
+            (TWO, TWO, [1, 1]),
+            {"weights": [1, -2]},
+            "weights must be finite and >= 0, found 1 others, the first in row 1: -2",
+        ),
+        (
+            (TWO, TWO, [1, 1]),
+            {"weights": [NAN, np.inf]},
+            "weights must be finite and >= 0, found 2 others",
+        ),
+        ((TWO, TWO, [1, 1]), {"weights": [0, 0]}, "expected at least one weight > 0"),
+        ((TWO, TWO, [1, 1]), {"weights": ["much", 1]}, "weights must be numbers, found 'much'"),
     ],
 )
-def test_indices_have_to_fit(users, items, values, message):
+def test_arrays_have_to_fit(given_arrays, options, message):
     with fails(message):
-        build(users, items, values)
+        build(*given_arrays, **options)
 
 
 @pytest.mark.parametrize(
@@ -259,6 +244,7 @@ def test_indices_have_to_fit(users, items, values, message):
         (Interactions.from_dense, [[NAN, NAN]], "expected at least one rating, found none"),
         (Interactions.from_csr, sp.csr_array((2, 2)), "expected at least one rating, found none"),
         (Interactions.from_frame, frame()[["user"]], "expected the column(s) ['item', 'rating'], found ['user']"),
+        (partial(Interactions.from_frame, weight="often"), frame(), "expected the column(s) ['often']"),
         (Interactions.from_csr, np.eye(2), "expected a SciPy sparse matrix, found ndarray"),
         (Interactions.from_csr, sp.coo_array(np.ones(2)), "expected a 2-D matrix (users x items), found 1 dimension"),
         (Interactions.from_dense, [1, 2], "expected a 2-D array (users x items), found 1 dimension(s)"),
@@ -269,15 +255,6 @@ def test_indices_have_to_fit(users, items, values, message):
 def test_containers_of_the_wrong_kind_are_named(read, container, message):
     with fails(message):
         read(container)
-
-
-def test_as_interactions_takes_what_people_have():
-    array = np.array([[5.0, NAN], [NAN, 3.0]])
-    data = Interactions.from_dense(array)
-    for given_data in (data, array, array.tolist(), sp.csc_array(np.nan_to_num(array)), data.to_frame()):
-        np.testing.assert_array_equal(as_interactions(given_data).to_dense(), array)
-    assert as_interactions(data) is data
-    assert Interactions.from_frame(frame()[["user", "item"]], rating=None).ratings.tolist() == [1, 1]
 
 
 # -------------------------------------------------------------------- timestamps
@@ -301,25 +278,11 @@ def test_dates_become_nanoseconds_and_come_out_in_the_frame(times):
     assert "timestamp" not in build([0], [0], [1]).to_frame()
 
 
-@pytest.mark.parametrize(
-    ("times", "message"),
-    [
-        ([1, NAN], "timestamps must be finite numbers or dates, found 1 missing, the first in row 1"),
-        (pd.to_datetime([None, "2020-01-01"]), "timestamps must be finite numbers or dates, found 1 missing, the"),
-        (["noon", "night"], "timestamps must be numbers, found 'noon'"),
-        ([1], "timestamps must be 2 finite numbers or dates, found shape (1,)"),
-    ],
-)
-def test_broken_timestamps_are_errors(times, message):
-    with fails(message):
-        build([0, 1], [0, 1], [1, 1], timestamps=times)
-
-
 # -------------------------------------------------------------------- weights
 
 
 def test_weights_stand_where_the_ratings_stand_and_are_absent_unless_given():
-    data = weighted([1.0, 2.0, 0.5])
+    data = build([0, 1, 1], [0, 0, 1], [5, 3, 1], weights=[1.0, 2.0, 0.5])
     assert data.weights_to_csr().toarray().tolist() == [[1.0, 0.0, 0.0], [2.0, 0.5, 0.0]]
     again = Interactions.from_frame(data.to_frame().rename(columns={"weight": "confidence"}), weight="confidence")
     assert again.weights.tolist() == data.weights.tolist() == [1.0, 2.0, 0.5]
@@ -329,28 +292,11 @@ def test_weights_stand_where_the_ratings_stand_and_are_absent_unless_given():
     assert "weight" not in without.to_frame()
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ((1.0, 2.0), "one weight for each of 3 ratings"),
-        ((1.0, -2.0, 1.0), "weights must be finite and >= 0, found 1 others, the first in row 1: -2"),
-        ((1.0, np.nan, np.inf), "found 2 others, the first in row 1: nan"),
-        ((0.0, 0.0, 0.0), "at least one weight > 0"),
-        (("much", 1, 1), "weights must be numbers, found 'much'"),
-    ],
-)
-def test_bad_weights_are_told(weights, message):
-    with pytest.raises(DataError, match=message):
-        weighted(weights)
-    with pytest.raises(DataError, match="confidence"):
-        Interactions.from_frame(frame(), weight="confidence")
-
-
 # -------------------------------------------------------------------- select, repr
 
 
 def test_select_takes_masks_and_positions_and_keeps_everyone():
-    data = weighted([1.0, 2.0, 0.5], timestamps=[9, 8, 7])
+    data = build([0, 1, 1], [0, 0, 1], [5, 3, 1], weights=[1.0, 2.0, 0.5], timestamps=[9, 8, 7])
     by_mask, by_position = data.select([False, True, True]), data.select([2, 1])
     assert by_mask.ratings.tolist() == [3, 1]
     for name, values in (("ratings", [1, 3]), ("timestamps", [7, 8]), ("weights", [0.5, 2.0])):

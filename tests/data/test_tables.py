@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.data.columns import may_be_wide, wide_frame
+from air_recsys.data.columns import wide_frame
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
 
@@ -94,21 +94,6 @@ def test_two_columns_whose_names_differ_in_case_are_told_apart_by_case_alone() -
     assert Interactions.from_frame(frame).user_ids.tolist() == [1]
     with pytest.raises(DataError, match="User"):
         Interactions.from_frame(frame, user="User")
-
-
-@pytest.mark.parametrize(
-    ("header", "wide"),
-    [
-        (["user", "Emma", "Dracula"], True),
-        (["", "7", "8"], True),
-        (["user", "item"], False),
-        (["who", "what", "rating"], False),
-        (["who", "what", "Time"], False),
-        (["ann"], False),
-    ],
-)
-def test_headers_of_wide_tables(header: list[str], wide: bool) -> None:
-    assert may_be_wide(header) == wide
 
 
 # -------------------------------------------------------------------- types of columns

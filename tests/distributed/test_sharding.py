@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +188,6 @@ def kept(finished: Path, tmp_path: Path) -> Path:
     ("options", "data", "says"),
     [
         ({"n_epochs": 4}, {"seed": 1}, "was written for other data"),
-        ({"n_epochs": 4}, {"n_users": 41}, "was written for other data"),
-        ({"n_epochs": 4, "learning_rate": 0.5}, {}, "solver__learning_rate=0.02, found solver__learning_rate=0.5"),
         ({"n_epochs": 5}, {}, "was written with solver__n_epochs=4, found solver__n_epochs=5"),
         ({"n_epochs": 4, "clip": False, "pattern_graphs": False}, {}, None),  # what changes no number may change
     ],
@@ -204,45 +200,18 @@ def test_a_checkpoint_of_another_training_is_refused(kept, options: dict[str, An
         fit(model(**options), ratings(**data), checkpoint=kept)
 
 
-class Harmful:
-    """What touches a file where it is unpickled."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (self.trace,)
-
-
-def flipped(content: bytes) -> bytes:
-    return content[:-1] + bytes([content[-1] ^ 1])
-
-
-SPOILS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "absent": (Path.unlink, r"found no file"),
-    "cut off": (
-        lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
-        r"no whole checkpoint|is damaged",
-    ),
-    "foreign": (lambda file: file.write_bytes(b"\x80\x05something else"), r"no whole checkpoint|is damaged"),
-    "flipped": (lambda file: file.write_bytes(flipped(file.read_bytes())), r"tensor \w+ differs from its digest"),
-    "newer": (lambda file: rewrite(file, {"format_version": "99"}), "version '99', expected"),
-    "harmful": (
-        lambda file: file.write_bytes(pickle.dumps(Harmful(file.with_name("trace"))).ljust(5000, b".")),
-        "no whole checkpoint",
-    ),
-}
-
-
 @needs_gloo
-@pytest.mark.parametrize("name", SPOILS)
-def test_a_damaged_checkpoint_is_an_error_and_nothing_in_it_is_executed(kept, name):
-    spoil, says = SPOILS[name]
+@pytest.mark.parametrize(("flip", "says"), [(True, r"tensor \w+ differs from its digest"), (False, "found no file")])
+def test_a_damaged_checkpoint_is_an_error(kept, flip, says):
+    """Other damage: tests/training/test_checkpoint.py; what would be executed: tests/fuzz/test_hostile_files.py."""
     file = next(kept.iterdir()) / FIRST
-    spoil(file)
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.unlink()
+    if flip:
+        file.write_bytes(content)
     with pytest.raises(CheckpointError, match=says):
         fit(model(n_epochs=4), ratings(), checkpoint=kept)
-    assert not file.with_name("trace").exists()
 
 
 @needs_gloo

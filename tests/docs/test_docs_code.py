@@ -13,6 +13,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -75,65 +76,44 @@ def table(n_users: int = 30, n_items: int = 25, share: float = 0.5) -> pd.DataFr
     )
 
 
-def titles() -> pd.DataFrame:
-    return pd.DataFrame(
-        {"item": [f"item {number}" for number in range(25)], "title": [f"film {n}" for n in range(25)]}
-    )
+TITLES = pd.DataFrame({"item": [f"item {number}" for number in range(25)], "title": [f"film {n}" for n in range(25)]})
 
 
-def fitted(**settings: Any) -> AIR:
-    return AIR.for_ratings(random_state=0, device="cpu", **settings).fit(Interactions.from_frame(table()))
+def write_files(folder: Path) -> None:
+    """Tables in every form, a model, and pictures."""
+    ratings = table()
+    ratings.to_csv(folder / "ratings.csv", index=False)
+    ratings[["user", "item"]].head(3).to_csv(folder / "pairs.csv", index=False)
+    ratings[["user", "item"]].to_csv(folder / "likes.txt", sep=";", header=False, index=False)
+    ratings.query("rating > 3").to_csv(folder / "likes.csv", index=False)
+    ratings.to_csv(folder / "u.data", sep="\t", header=False, index=False)
+    # A user a row, on a scale of -10..10, with 99 for missing.
+    wide = ratings.assign(rating=5 * ratings["rating"] - 15).pivot(index="user", columns="item")
+    wide["rating"].fillna(99).to_csv(folder / "jokes.csv")
+    table(share=0.1).to_csv(folder / "unseen.csv", index=False)
+    TITLES.rename(columns={"item": "id"}).to_csv(folder / "titles.csv", index=False)
+    (folder / "ratings").mkdir()
+    for number, part in enumerate(np.array_split(np.arange(len(ratings)), 2)):
+        ratings.iloc[part].to_parquet(folder / "ratings" / f"part-{number}.parquet")
+    waves = np.sin(np.arange(40) / 3)[:, None] * np.cos(np.arange(40) / 5)
+    Image.fromarray((127 * (waves + 1)).astype(np.uint8)).save(folder / "picture.png")
+    mask = np.random.default_rng(0).random((40, 40)) < 0.7
+    Image.fromarray(255 * mask.astype(np.uint8)).save(folder / "mask.png")
+    AIR.for_ratings(random_state=0, device="cpu").fit(Interactions.from_frame(ratings)).save(folder / "model.air")
 
 
-def picture(name: str, size: int = 40) -> None:
-    grid = np.sin(np.arange(size) / 3)[:, None] * np.cos(np.arange(size) / 5)
-    Image.fromarray((127 * (grid + 1)).astype(np.uint8)).save(name)
-
-
-def shell_files() -> Names:
-    """The tables and the model that commands read."""
-    table().to_csv("ratings.csv", index=False)
-    titles().rename(columns={"item": "id"}).to_csv("titles.csv", index=False)
-    table()[["user", "item"]].head(3).to_csv("pairs.csv", index=False)
-    model = fitted()
-    model.save("model.air")
-    return {"model": model, "data": model.interactions_, "titles": titles()}
-
-
-def distributed() -> Names:
-    """A table in one file, and in parts."""
-    Path("ratings").mkdir()
-    for number, part in enumerate(np.array_split(np.arange(len(table())), 2)):
-        table().iloc[part].to_parquet(f"ratings/part-{number}.parquet")
-    return shell_files()
-
-
-def readme() -> Names:
-    picture("picture.png")
-    Image.fromarray(255 * (np.random.default_rng(0).random((40, 40)) < 0.7).astype(np.uint8)).save("mask.png")
-    return shell_files()
-
-
-def tables_of_ones_own() -> None:
-    """Files without a header line, and a wide one of a scale of -10..10 with 99 for missing."""
-    table().to_csv("u.data", sep="\t", header=False, index=False)
-    table()[["user", "item"]].to_csv("likes.txt", sep=";", header=False, index=False)
-    wide = table().assign(rating=lambda found: 5 * found["rating"] - 15).pivot(index="user", columns="item")
-    wide["rating"].fillna(99).to_csv("jokes.csv")
-
-
-def data_page() -> Names:
-    picture("picture.png")
-    table().to_csv("ratings.csv", index=False)
-    tables_of_ones_own()
-    return {}
+def opened(*names: str, **more: Any) -> Names:
+    """The model, its ratings and the titles, or some of them, and more."""
+    model = AIR.load("model.air")
+    found = {"model": model, "data": model.interactions_, "titles": TITLES}
+    return {name: found[name] for name in names or found} | more
 
 
 def tuning() -> Names:
     import mlflow
 
     mlflow.set_tracking_uri((Path.cwd() / "mlruns").as_uri())
-    names = shell_files()
+    names = opened()
     return names | {"train": names["data"], "mlflow": mlflow}
 
 
@@ -147,15 +127,9 @@ def explanations() -> Names:
 
 
 def explorer() -> Names:
-    names = shell_files()
+    names = opened()
     items, users = names["model"].item_graph_, names["model"].user_graph_
     return names | {"items": items, "users": users, "early": items.top(2)}
-
-
-def plots() -> Names:
-    unseen = table(share=0.1)
-    unseen.to_csv("unseen.csv", index=False)
-    return shell_files() | {"unseen": Interactions.from_frame(unseen), "titles": None}
 
 
 def ranking() -> Names:
@@ -227,20 +201,17 @@ def cornac() -> Names:
 
 
 SETTINGS: dict[str, Callable[[], Names]] = {
-    **{f"docs/{name}.md": shell_files for name in ("trust", "start", "serving", "ratings")},
-    "README.md": readme,
-    "docs/index.md": readme,
-    "docs/data.md": data_page,
+    **{f"docs/{name}.md": opened for name in ("trust", "start", "serving", "ratings", "index", "distributed")},
+    "README.md": opened,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
-    "docs/top-n.md": lambda: {"model": fitted(), "user_ids": FOUR, "positions": np.array([0, 1])},
-    "docs/compare.md": lambda: shell_files() | {"Interactions": Interactions, "table": table()},
-    "docs/checkpoints.md": lambda: shell_files() | {"ratings": table()},
-    "docs/gpu-and-scale.md": lambda: {"data": Interactions.from_frame(table())},
+    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1])),
+    "docs/compare.md": lambda: opened(Interactions=Interactions, table=table()),
+    "docs/checkpoints.md": lambda: opened(ratings=table()),
+    "docs/gpu-and-scale.md": lambda: opened("data"),
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
-    "docs/plots.md": plots,
-    "docs/distributed.md": distributed,
+    "docs/plots.md": lambda: opened(unseen=Interactions.from_frame(table(share=0.1)), titles=None),
     "docs/tuning.md": tuning,
     "docs/adapters/surprise.md": surprise,
     "docs/adapters/implicit.md": implicit,
@@ -276,6 +247,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short trainings: the code is tested here, not what it reaches."""
     for name, steps in (("ratings", 2), ("completion", 60)):
         monkeypatch.setitem(PRESETS, name, shortened(PRESETS[name], steps))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that pages take for granted."""
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setitem(PRESETS, "ratings", shortened(PRESETS["ratings"], 2))
+        write_files(folder)
+    return folder
 
 
 def run_shell(block: Block) -> None:
@@ -317,7 +298,8 @@ def run_page(page: Path, names: Names) -> None:
 
 @pytest.mark.parametrize("page", CODE, ids=name_of)
 @pytest.mark.filterwarnings("ignore:Model is already fitted:UserWarning")  # Cornac's, where an index takes a model
-def test_the_code_of_a_page_runs(page, empty, request):
+def test_the_code_of_a_page_runs(page, empty, files, request):
+    shutil.copytree(files, empty, dirs_exist_ok=True)
     if name_of(page) not in AS_WRITTEN:
         request.getfixturevalue("quick")
     with joblib.parallel_config("threading"):  # workers of their own would import everything again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import pkgutil
 import re
 import runpy
 import shlex
@@ -137,9 +138,10 @@ def test_shell_blocks_are_shell():
 
 
 def test_benchmarks_that_the_pages_name_are_there():
-    from benchmarks.commands import accuracy, experiments, reproduce
+    import benchmarks.commands as room
 
-    known = {*accuracy.COMMANDS, *experiments.COMMANDS, *reproduce.COMMANDS}
+    names = [room.__name__, *(f"{room.__name__}.{module.name}" for module in pkgutil.iter_modules(room.__path__))]
+    known = {command for name in names for command in getattr(importlib.import_module(name), "COMMANDS", ())}
     named = {name for text in TEXTS.values() for name in re.findall(r"python -m benchmarks\s+([a-z][\w-]*)", text)}
     assert named - known == set()
 

@@ -17,20 +17,11 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from environments import (
-    ROOT,
-    Environment,
-    PackagingError,
-    build,
-    command,
-    copy_sources,
-    faults,
-    unpack,
-    wheel_files,
-)
-from promises import closed, demo, kept, round_trip, versions
+from environments import ROOT, Environment, PackagingError, build, command, copy_sources
+from promises import demo, kept, round_trip, versions
 
 _MODELS = ("air", "model_contract", "posterior_models", "storage/test_model_files")
 TESTS = ["tests/graphs", "tests/nn", "tests/training", *[f"tests/models/test_{name}.py" for name in _MODELS]]
@@ -39,27 +30,29 @@ CORE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 
 
 class Check:
-    """The steps, each a row of the table.
-
-    Parameters
-    ----------
-    folder : Path
-        A new folder for all that is made.
-    python : str
-        The interpreter.
-    pins : {"newest", "tested", "lowest"}
-    below : str, optional
-        Interpreter of an environment whose packages may be used.
-    """
+    """The steps, each a row of the table; `below` is the interpreter of packages that may be used."""
 
     def __init__(self, folder: Path, python: str, pins: str, below: str | None) -> None:
-        self.folder, self.python_command, self.below = folder, python, below
-        self.pins, self.failed = pins, False
+        self.folder, self.python_command, self.pins, self.failed = folder, python, pins, False
         self.sources = copy_sources(folder / "sources")
         self.wheel = build(self.sources, "wheel", folder / "wheel")
         self.core = self._environment("core", below)
 
-    def row(self, name: str, step: Callable[[], str]) -> bool:
+    def run(self, steps: set[str], extras: list[str]) -> None:
+        """Print the table."""
+        _say("| step | found | s |\n|---|---|---|")
+        if not self._row("install", self._install):
+            return
+        if "core" in steps:
+            self._row("save, load elsewhere", lambda: round_trip(self.core))
+            self._row("air-recsys demo", lambda: demo(self._layer("demo", [*CORE, *EXTRAS["viz"]], "[viz]")))
+        if "extras" in steps:
+            for extra in extras:
+                self._row(f"extra {extra}", partial(self._extra, extra))
+        if "tests" in steps:
+            self._row("tests of graphs, nn, training, models", self._tests)
+
+    def _row(self, name: str, step: Callable[[], str | None]) -> bool:
         """Run a step and print its row: what it returns, or its error, and the seconds that it took."""
         begin = time.perf_counter()
         try:
@@ -69,71 +62,42 @@ class Check:
         _say(f"| {name} | {found} | {time.perf_counter() - begin:.0f} |")
         return not found.startswith("**")
 
-    def run(self, steps: set[str], extras: list[str]) -> None:
-        """Print the table."""
-        _say("| step | found | s |\n|---|---|---|")
-        if not self.row("install", self._install):
-            return
-        if "core" in steps:
-            self._core()
-        if "extras" in steps:
-            self.row("without extras, errors name them", self._names)
-            for extra in extras:
-                self.row(f"extra {extra}", lambda extra=extra: self._extra(extra))
-        if "tests" in steps:
-            self.row("tests of graphs, nn, training, models", self._tests)
-
-    def _core(self) -> None:
-        self.row("wheel and sdist", self._distributions)
-        self.row("save, load elsewhere", lambda: round_trip(self.core) or "")
-        self.row("air-recsys demo", self._demo)
-
     def _environment(self, name: str, below: str | Path | None) -> Environment:
         made = Environment.make(self.python_command, self.folder / name)
         if below is not None:
             made.lay_over(below)
         return made
 
-    def _layer(self, name: str, lines: list[str], *requirements: str) -> Environment:
+    def _layer(self, name: str, lines: list[str], extras: str, *more: str) -> Environment:
         """Make an environment over the core's with more packages, as if they were installed alone."""
         made = self._environment(name, self.core.python)
         made.install("--no-deps", "--ignore-installed", self.wheel)  # for its commands: the core has one already
-        made.install(*self._pinned(name, lines), *requirements)
+        made.install(*self._pinned(name, lines), f"{self.wheel}{extras}", *more)
         return made
 
     def _pinned(self, name: str, lines: list[str]) -> list[str | Path]:
         """Options of pip for the versions of some requirements; hosts may want a newer core than the lowest."""
-        files = {"newest": None, "tested": ROOT / "constraints.txt"}
-        file = files[self.pins] if self.pins in files else _lowest(lines, self.folder / f"{name}.txt")
-        return [] if file is None else ["-c", file]
+        if self.pins == "newest":
+            return []
+        if self.pins == "tested":
+            return ["-c", ROOT / "constraints.txt"]
+        file, found = (
+            self.folder / f"{name}.txt",
+            [re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in lines],
+        )
+        file.write_text("".join(f"{match[1]}=={match[2]}\n" for match in found if match), encoding="utf-8")
+        return ["-c", file]
+
+    def _extra(self, extra: str) -> None:
+        kept(self._layer(f"extra-{extra}", EXTRAS[extra], f"[{extra}]"), extra)
 
     def _install(self) -> str:
         self.core.install(*self._pinned("core", CORE), self.wheel)
         return ", ".join(f"{name} {version}" for name, version in versions(self.core).items())
 
-    def _distributions(self) -> str:
-        found = faults(self.wheel, self.sources)
-        again = build(unpack(build(self.sources, "sdist", self.folder), self.folder / "sdist"), "wheel", self.folder)
-        if found or wheel_files(again) != wheel_files(self.wheel):
-            raise PackagingError("\n".join([*found, "the sdist builds another wheel"]))
-        return f"{len(wheel_files(self.wheel))} files, {self.wheel.stat().st_size / 1e6:.1f} MB"
-
-    def _demo(self) -> str:
-        demo(self._layer("demo", [*CORE, *EXTRAS["viz"]], f"{self.wheel}[viz]"))
-        return "ok"
-
-    def _names(self) -> str:
-        found = closed(self.core)
-        if found:
-            raise PackagingError("\n".join(f"{door}: {text}" for door, text in found.items()))
-        return "ok"
-
-    def _extra(self, extra: str) -> str:
-        return kept(self._layer(f"extra-{extra}", EXTRAS[extra], f"{self.wheel}[{extra}]"), extra)
-
     def _tests(self) -> str:
         lines = [*CORE, *EXTRAS["viz"], *EXTRAS["data"]]
-        made = self._layer("tests", lines, f"{self.wheel}[viz,data]", "pytest", "hypothesis")
+        made = self._layer("tests", lines, "[viz,data]", "pytest", "hypothesis")
         # Old versions warn of what newer ones do.
         quiet = ["-W", "ignore::DeprecationWarning"] if self.pins == "lowest" else []
         # The tests of a copy that has no package: what they import is what was installed.
@@ -145,13 +109,6 @@ class Check:
 def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def _lowest(lines: list[str], file: Path) -> Path:
-    """Write the lower bound of each requirement as a pin."""
-    found = [re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in lines]
-    file.write_text("".join(f"{match[1]}=={match[2]}\n" for match in found if match), encoding="utf-8")
-    return file
 
 
 def main() -> int:

@@ -44,13 +44,7 @@ def build(source: Path, kind: str, out: Path) -> Path:
 
 
 def command(arguments: list[str | Path], folder: Path | None = None) -> str:
-    """Run a program and return what it printed.
-
-    Raises
-    ------
-    PackagingError
-        Where it failed.
-    """
+    """Run a program and return what it printed; raise `PackagingError` where it failed."""
     done = subprocess.run(list(map(str, arguments)), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [
@@ -103,13 +97,7 @@ def faults(wheel: Path, sources: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it lies.
-    """
+    """A virtual environment in a folder."""
 
     folder: Path
 
@@ -142,4 +130,4 @@ class Environment:
 
     def run(self, code: str, *arguments: str) -> str:
         """Run Python code, in this environment's folder, and return what it printed."""
-        return command([self.python, "-c", code, *arguments], self.folder)
+        return command([self.python, "-I", "-c", code, *arguments], self.folder)

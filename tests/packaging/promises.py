@@ -1,4 +1,4 @@
-"""What an installed package promises: models, the demo, light imports, and lines of code that work with each extra."""
+"""What an installed package promises: a model in another process, the demo, and lines of code for each extra."""
 
 from __future__ import annotations
 
@@ -66,57 +66,13 @@ sys.stdout.flush()
 os._exit(0)  # threads of a host may outlive the last line
 """
 
-_IMPORT = """
-import importlib, importlib.util, re, sys
-from importlib.metadata import packages_distributions, requires
 
-def plain(name):
-    return re.sub("[-_.]+", "-", name).lower()
-
-extra = sys.argv[1]
-lines = [line.partition(";") for line in requires("air-recsys")]
-wanted = {plain(re.match("[A-Za-z0-9_.-]+", line)[0]) for line, _, marker in lines if f'extra == "{extra}"' in marker}
-wanted -= {"air-recsys", "myfm"}  # myfm wants a part of setuptools that is gone; our adapter imports it without
-modules = {
-    module: distribution
-    for module, distributions in packages_distributions().items()
-    for distribution in map(plain, distributions)
-    if distribution in wanted and module.isidentifier() and not module.startswith("_")
-    if importlib.util.find_spec(module)  # some list folders that hold no module
-}
-absent = wanted - set(modules.values())
-assert not absent, f"no module of {sorted(absent)}"
-for module in sorted(modules):
-    importlib.import_module(module)
-print(" ".join(sorted(modules)))
-"""
-
-
-def open_doors(environment: Environment, doors: list[str]) -> dict[str, str]:
-    """Run each line in an environment: its error, or nothing where it works."""
-    return json.loads(environment.run(_OPEN, json.dumps(doors)).splitlines()[-1])
-
-
-def closed(environment: Environment) -> dict[str, str]:
-    """Return the doors that do not name their extra where no extra is installed, with what they say."""
-    found = open_doors(environment, [door for doors in DOORS.values() for door in doors])
-    wanted = {door: f"pip install 'air-recsys[{extra}]'" for extra, doors in DOORS.items() for door in doors}
-    return {door: text or "no error" for door, text in found.items() if wanted[door] not in text}
-
-
-def kept(environment: Environment, extra: str) -> str:
-    """Import what an extra brings and run its lines; return the modules.
-
-    Raises
-    ------
-    PackagingError
-        Where a module is missing or a line fails.
-    """
-    modules = environment.run(_IMPORT, extra).strip()
-    broken = [f"{door}: {text}" for door, text in open_doors(environment, DOORS.get(extra, [])).items() if text]
+def kept(environment: Environment, extra: str) -> None:
+    """Run the lines of an extra."""
+    found = json.loads(environment.run(_OPEN, json.dumps(DOORS.get(extra, []))).splitlines()[-1])
+    broken = [f"{door}: {text}" for door, text in found.items() if text]
     if broken:
         raise PackagingError("\n".join(broken))
-    return modules
 
 
 # -------------------------------------------------------------------- the core
