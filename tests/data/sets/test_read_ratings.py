@@ -18,7 +18,8 @@ from air_recsys.datasets import read_ratings
 from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError, UnknownIdError, quoted
 
 Write = Callable[..., Path]
-LONG = "user,item,rating\nann,x,5\nbob,y,3.5\n"
+H = "user,item,rating\n"
+LONG = H + "ann,x,5\nbob,y,3.5\n"
 EXPECTED = [["ann", "x", 5.0], ["bob", "y", 3.5]]
 WIDE = "reader,Emma,Dracula\nann,5,\nbob,,4\neve,1,2.5\n"
 DENSE = [[5, np.nan], [np.nan, 4], [1, 2.5]]
@@ -47,7 +48,6 @@ def rows(data: Interactions) -> list[list[Any]]:
     [
         ("MINE.CSV", LONG),
         ("mine.csv.gz", gzip.compress(LONG.encode(), mtime=0)),
-        ("mine.tsv", LONG.replace(",", "\t")),
         ("mine.txt", LONG.replace(",", "\t")),
         ("mine.txt", LONG),
         ("mine.csv", LONG.replace(",", ";")),
@@ -118,35 +118,20 @@ def test_duplicates_and_negative_ratings_follow_the_rules_of_interactions(write:
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("ann,x,5\nbob,y\n", r"line 3: expected 3 fields separated by ',', as in the header, found 'bob,y'"),
-        ("ann,x,5\nbob,y,3,4\n", "line 3: expected 3 fields"),
-        ("ann,x,5,6\nbob,y,3,4\n", "line 2: expected 3 fields"),
-        ("ann,x,5\n\nbob,y,good\n", "line 4: expected a finite number as 'rating', found 'good'"),
-        ("ann,x,5\nbob,y,nan\n", "line 3: expected a finite number as 'rating', found 'nan'"),
-        ("ann,x,5\nbob,y,inf\n", "line 3: expected a finite number as 'rating', found 'inf'"),
-        ('ann,x,5\nbob,y,"3,5"\n', "line 3: expected a finite number as 'rating', found '3,5'"),
-        ("ann,x,5\n,y,3\n", "line 3: expected a value as 'user', found ',y,3'"),
-        ("ann,x,5\nbob,,3\n", "line 3: expected a value as 'item'"),
-        ("ann,x,5\nbob,y,\n", "line 3: expected a value as 'rating'"),
-        ('ann,x,5\n"bob,y,3\n', "line 3: expected fields with closed quotes"),
-        ('"ann\n",x,5\nbob,y,bad\n', "line 4: expected a finite number as 'rating', found 'bad'"),
-        ("ann,x,5\nbob,y,1_0\n", "line 3: expected a finite number as 'rating', found '1_0'"),
-    ],
-)
-def test_broken_line_is_reported_with_its_number(write: Write, lines: str, message: str):
-    path = write(f"user,item,rating\n{lines}")
-    with pytest.raises(DataFileError, match=message) as caught:
-        read_ratings(path)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("mine.csv", H + "ann,x,5\nbob,y\n", "line 3: expected 3 fields separated by ',', as in the header"),
+        ("mine.csv", H + 'ann,x,5\nbob,y,"3\nann,y,2\n', "line 3: expected fields with closed quotes"),
+        ("mine.csv", H + "ann,x,5\nbob,y,3,4\n", "line 3: expected 3 fields"),
+        ("mine.csv", H + "ann,x,5,6\nbob,y,3,4\n", "line 2: expected 3 fields"),
+        ("mine.csv", H + "ann,x,5\n\nbob,y,good\n", "line 4: expected a finite number as 'rating', found 'good'"),
+        ("mine.csv", H + "ann,x,5\nbob,y,nan\n", "line 3: expected a finite number as 'rating', found 'nan'"),
+        ("mine.csv", H + 'ann,x,5\nbob,y,"3,5"\n', "line 3: expected a finite number as 'rating', found '3,5'"),
+        ("mine.csv", H + "ann,x,5\n,y,3\n", "line 3: expected a value as 'user', found ',y,3'"),
+        ("mine.csv", H + "ann,x,5\nbob,y,\n", "line 3: expected a value as 'rating'"),
+        ("mine.csv", H + '"ann\n",x,5\nbob,y,bad\n', "line 4: expected a finite number as 'rating', found 'bad'"),
+        ("mine.csv", H + "ann,x,5\nbob,y,1_0\n", "line 3: expected a finite number as 'rating', found '1_0'"),
         ("mine.csv", b"", "found an empty file"),
-        ("mine.csv", b"\n\n", "found an empty file"),
         ("mine.csv", b"user,item,rating\n", "found the header only"),
         ("mine.csv", b"\x89PNG\r\n\x1a\n\0\0", "expected text encoded in utf-8, found byte 0x89"),
         ("mine.csv", b"\0\1\2\3", "found a NUL byte"),
@@ -155,16 +140,22 @@ def test_broken_line_is_reported_with_its_number(write: Write, lines: str, messa
         ("mine.csv.gz", gzip.compress(LONG.encode(), mtime=0)[:30], "expected a readable file"),
         ("mine.parquet", b"not parquet", "expected a Parquet file"),
         ("mine.xlsx", b"", r"ends in one of .csv, .tsv, .txt, .data, .parquet, found '.xlsx'"),
-        ("mine.gz", b"", "found '.gz'"),
         ("mine.csv", b"users,item,rating\na,x,1\n", r"\['user'\] once each, found \['users', 'item', 'rating'\]"),
         ("mine.csv", b"user,item,rating,user\na,x,1,b\n", r"\['user'\] once each"),
-        ("mine.csv", b"user item rating\na x 1\n", r"\['user', 'item', 'rating'\] once each"),
         ("mine.csv", b"user,item,rating,note\nann,x,5,good\nbob,y,3\n", "line 3: expected 4 fields"),
+        ("mine.csv", WIDE.replace("4", "many"), "found 'many' for item 'Dracula', .* with user number 2"),
+        ("mine.csv", WIDE.replace("eve", "ann"), "found the user 'ann' twice"),
+        ("mine.csv", WIDE.replace("Dracula", "Emma"), "found the item 'Emma' twice"),
+        ("mine.csv", WIDE.replace("eve", ""), "found a row without a user in its first column"),
+        ("mine.csv", WIDE.replace("4", "-4"), "ratings must be >= 0"),
+        ("mine.csv", "who,what,how\nann,x,5\n", "expected the column.*found 'x' for item 'what'"),
     ],
 )
-def test_file_that_is_no_table(write: Write, name: str, content: bytes, message: str):
-    with pytest.raises(DataFileError, match=message):
-        read_ratings(write(content, name))
+def test_what_is_broken_is_told_with_its_file_and_line(write: Write, name: str, content: str | bytes, message: str):
+    path = write(content, name)
+    with pytest.raises(DataFileError, match=message) as caught:
+        read_ratings(path)
+    assert str(path) in str(caught.value) or "ends in" in message
 
 
 @pytest.mark.parametrize("sep", ["", "::", '"', "\n", "§", "a"])
@@ -190,10 +181,8 @@ def test_the_columns_that_are_probably_meant_are_named(write: Write, tmp_path: P
     ("name", "content"),
     [
         ("mine.csv", WIDE),
-        ("mine.csv", WIDE.replace(",", ";")),
         ("mine.tsv", WIDE.replace(",", "\t")),
         ("mine.csv", WIDE.replace("reader", "")),
-        ("mine.csv", WIDE.replace("reader", "User")),
         ("mine.csv.gz", gzip.compress(WIDE.encode(), mtime=0)),
         ("mine.csv", "\ufeff" + WIDE.replace("\n", "\r\n")),
     ],
@@ -219,22 +208,6 @@ def test_likes_are_what_is_neither_empty_nor_zero_and_wide_ids_may_be_integers(w
     assert (data.user_ids.tolist(), data.item_ids.tolist()) == ([1, 2], [10, 20])
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (WIDE.replace("4", "many"), "found 'many' for item 'Dracula', where a number is expected, with user number 2"),
-        (WIDE.replace("eve", "ann"), "found the user 'ann' twice"),
-        (WIDE.replace("Dracula", "Emma"), "found the item 'Emma' twice"),
-        (WIDE.replace("eve", ""), "found a row without a user in its first column"),
-        (WIDE.replace("4", "-4"), "ratings must be >= 0"),
-        ("who,what,how\nann,x,5\n", r"column\(s\) \['user', 'item', 'rating'\].*found 'x' for item 'what'"),
-    ],
-)
-def test_what_is_broken_in_a_wide_file_is_told(write: Write, content: str, message: str):
-    with pytest.raises(DataFileError, match=message):
-        read_ratings(write(content))
-
-
 # -------------------------------------------------------------------- without a header line
 
 
@@ -244,7 +217,6 @@ def test_what_is_broken_in_a_wide_file_is_told(write: Write, content: str, messa
         ("u.data", PLAIN, {}),
         ("u.data", PLAIN.replace("\t", "|"), {"sep": "|"}),
         ("u.csv", PLAIN.replace("\t", ","), {}),
-        ("u.data.gz", gzip.compress(PLAIN.encode(), mtime=0), {}),
     ],
 )
 def test_a_file_without_a_header_line(write: Write, name: str, content: str | bytes, how: dict[str, Any]):
