@@ -399,13 +399,11 @@ def test_fractions_lie_between_zero_and_one(fraction):
         ),
         (lambda: strong_generalisation(grid(3, 3), 0.5, 0), ParameterError, "fold_in_fraction must be a number > 0"),
         (lambda: leave_last(grid(2, 2)), DataError, "ratings with timestamps, found none; pass timestamp="),
-        (lambda: global_time(grid(2, 2)), DataError, "ratings with timestamps, found none; pass timestamp="),
         (lambda: leave_last(TIMED), DataError, "both sides of the split, found 2 for training and 0 for testing"),
         (lambda: global_time(TIMED, 0.9), DataError, "both sides of the split, found 0 for training and 2"),
         (lambda: leave_last(TIMED, 0), ParameterError, "n must be an integer >= 1, found 0"),
         (lambda: leave_last(TIMED, 1.5), ParameterError, r"n must be a number > 0 and < 1, found 1\.5"),
         (lambda: k_core(grid(2, 2), k_user=0), ParameterError, "k_user must be an integer >= 1, found 0"),
-        (lambda: k_core(grid(2, 2), k_item=1.5), ParameterError, r"k_item must be an integer >= 1, found 1\.5"),
     ],
 )
 def test_what_does_not_fit_is_named_before_the_first_split(split, error, message):

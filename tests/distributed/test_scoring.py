@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cli_cases import cli, read_json
 from sealing import parts_of, rewrite
 
 from air_recsys import AIR, BiasModel
@@ -350,31 +351,23 @@ def test_bad_files(tmp_path):
 # -------------------------------------------------------------------- command line
 
 
-def command(*arguments: object) -> None:
-    import typer
-
-    from air_recsys.cli.predict import score
-
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(score)
-    app([str(argument) for argument in arguments], standalone_mode=False)
-
-
-def test_the_command_writes_lists_and_pairs(in_process, tmp_path, model, capsys):
+def test_the_command_writes_lists_and_pairs(in_process, tmp_path, model):
     file, pairs = model.save(tmp_path / "model.air"), model.interactions_.to_frame()
-    users = users_file(tmp_path, model)
-    command(file, users, tmp_path / "lists", "--n", 4, "--unknown", "skip", "--json", tmp_path / "done.json")
+    users, (first, second) = users_file(tmp_path, model), model.interactions_.item_ids[:2].tolist()
+    told = cli(
+        "score", file, users, tmp_path / "lists", "--n", 4, "--unknown", "skip", "--json", tmp_path / "done.json"
+    )
     same(read(tmp_path / "lists"), model.recommend(model.interactions_.user_ids[::-1], 4))
-    assert "1 of them with an id that the model does not know" in capsys.readouterr().out
-    assert json.loads((tmp_path / "done.json").read_text())["n_unknown"] == 1
-    command(file, write(tmp_path / "pairs.parquet", pairs), tmp_path / "scores", "--pairs", "--batch-size", 50)
+    assert "1 of them with an id that the model does not know" in told.out
+    assert read_json(tmp_path / "done.json")["n_unknown"] == 1
+    cli("score", file, write(tmp_path / "pairs.parquet", pairs), tmp_path / "scores", "--pairs", "--batch-size", 50)
     same(read(tmp_path / "scores"), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
-    first, second = model.interactions_.item_ids[:2].tolist()
-    command(file, users, tmp_path / "some", *("--item", first), *("--item", second), "--exclude", first)
+    told = cli("score", file, users, tmp_path / "some", "--item", first, "--item", second, "--exclude", first)
     same(read(tmp_path / "some"), model.recommend(users_of(model), items=[second]))
-    assert capsys.readouterr().err == ""
-    command(file, users, tmp_path / "all", "--n", 5000, "--exclude", first)
+    assert told.err == ""
+    told = cli("score", file, users, tmp_path / "all", "--n", 5000, "--exclude", first)
     same(read(tmp_path / "all"), model.recommend(users_of(model), 5000, exclude=[first]))
-    assert f"note: fewer than 5000 items are left (--n): lists have at most {N_ITEMS - 1}\n" in capsys.readouterr().err
-    with fails(ParameterError, "--n, --include-seen, --item and --exclude go with lists of items, found --pairs"):
-        command(file, tmp_path / "pairs.parquet", tmp_path / "other", "--pairs", "--n", 3)
+    assert f"note: fewer than 5000 items are left (--n): lists have at most {N_ITEMS - 1}\n" in told.err
+    told = cli("score", file, tmp_path / "pairs.parquet", tmp_path / "other", "--pairs", "--n", 3)
+    assert told.status != 0
+    assert "--n, --include-seen, --item and --exclude go with lists of items, found --pairs" in told.err

@@ -147,7 +147,6 @@ def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
     ("bad", "how", "error", "says"),
     [
         (model(n_factors=None), {}, ParameterError, "set n_factors below 30, found n_factors=None"),
-        (model(n_factors=30), {}, ParameterError, "set n_factors below 30, found n_factors=30"),
         (model(graph_neighbors=None, graph_refresh=None), {}, ParameterError, "graph_neighbors, or user_graph_reg=0"),
         (model(validation_fraction=0.1), {}, ParameterError, "needs validation_fraction=0, found 0.1"),
         (model(stopping_delta=1.0), {}, ParameterError, "needs stopping_delta=None, found 1.0"),

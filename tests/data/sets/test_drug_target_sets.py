@@ -80,14 +80,11 @@ def test_enzymes_take_the_best_target_similarity_there_is(yamanishi):
     [
         ("nr_admat_dgc.txt", "hsa2\t0\t0", "hsa2\t0\t2", r"line 3: expected values 0 or 1"),
         ("nr_admat_dgc.txt", "hsa2\t0\t0", "hsa2\t0", "line 3: expected a new row name and 2 numbers"),
-        ("nr_admat_dgc.txt", "hsa2\t0\t0", "hsa1\t0\t0", "line 3: expected a new row name"),
-        ("nr_admat_dgc.txt", "hsa2\t0\t0", "hsa2\t0\tNA", "line 3: expected finite numbers only, found 'NA'"),
         ("nr_admat_dgc.txt", "hsa2\t0\t0", "hsa2\t0\tnan", "line 3: expected finite numbers only, found 'nan'"),
         ("nr_admat_dgc.txt", "D01\tD02", "D01\tD01", "line 1: expected distinct column names"),
         ("nr_simmat_dc.txt", "\nD02", "\nD03", "expected the 2 ids as row names"),
         ("nr_simmat_dg.txt", "\thsa3", "\thsa9", "expected the 3 ids as column names"),
         ("e_simmat_dg_sparse_1dp.txt", "hsa3\thsa1", "hsa3\thsa9", "line 2: expected two targets"),
-        ("e_simmat_dg_sparse_1dp.txt", "hsa1\t0.3", "hsa1\tx", "line 2: expected a finite number as similarity"),
         ("e_simmat_dg_sparse_1dp.txt", "hsa1\t0.3", "hsa1\tinf", "line 2: expected a finite number as similarity"),
     ],
 )
@@ -132,13 +129,10 @@ KD = "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt"
         ("drug-drug_similarities_2D.txt", "1 0.5\n0.5 one\n", "line 2: expected finite numbers only, found 'one'"),
         ("target-target_similarities_WS.txt", "9 1 1\n1 0 1\n1 1 9\n", "line 2: expected a positive self score"),
         ("ligands_can.txt", "{", "expected JSON"),
-        ("ligands_can.txt", "[1]", "expected a JSON object of texts by id, found list"),
         ("proteins.txt", json.dumps({"AAK1": 1}), "expected a JSON object of texts"),
         ("folds/train_fold_setting1.txt", "3", "expected a list of lists, found int"),
         ("folds/train_fold_setting1.txt", "[3]", r"distinct positions 0\.\.5"),
-        ("folds/test_fold_setting1.txt", "[6]", r"distinct positions 0\.\.5"),
         ("folds/test_fold_setting1.txt", "[1, 1]", r"distinct positions 0\.\.5"),
-        ("folds/test_fold_setting1.txt", "[true]", r"distinct positions 0\.\.5"),
     ],
 )
 def test_malformed_davis(davis, name, content, message):

@@ -254,7 +254,7 @@ def test_lists_become_pairs_over_common_ids_and_places_are_times_where_asked_for
     assert {(user, item): time for user, item, time in times} == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("content", ["0 1 3\n1 0 1 1\n2\n", "0 4\n1 2\n", "1 3 4\n0 1 2\n"])
+@pytest.mark.parametrize("content", ["0 1 3\n1 0 1 1\n2\n", "0 4\n1 2\n"])
 def test_a_copy_that_lost_the_order_is_refused(gowalla, content):
     (gowalla / "implicit" / "gowalla" / "train.txt").write_text(content)
     load_implicit_lists(gowalla, "gowalla")
@@ -268,7 +268,6 @@ def test_a_copy_that_lost_the_order_is_refused(gowalla, content):
     [
         ("0 1\n1 x\n", "train.txt, line 2: expected a user id and item ids"),
         ("0 1\n\n1 2\n", "train.txt, line 2"),
-        ("0 1.5\n", "train.txt, line 1"),
         ("0\n", "train.txt: expected at least one rating"),
         (f"0 {10**30}\n", "below 2"),
     ],

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from air_recsys import Interactions
 from air_recsys.data.ids import encode_ids
-from air_recsys.data.readers import ratings_parquet
 from air_recsys.data.readers.rating_columns import CodedIds, code
 from air_recsys.datasets import make_planted_ratings, read_ratings
 from air_recsys.exceptions import DataFileError
@@ -192,21 +191,3 @@ def test_a_bar_is_shown_for_large_files_or_when_asked(made, write, monkeypatch, 
     assert "100%" in capsys.readouterr().err
     read_ratings(path, progress=False)
     assert not capsys.readouterr().err
-
-
-def test_a_table_of_pairs_alone_has_ratings_of_one(made, write):
-    data = read_ratings(write(made[["user", "item"]]), rating=None)
-    assert data.ratings.tolist() == [1.0] * len(made)
-
-
-@pytest.mark.parametrize("n_shares", [1, 3, 40])
-def test_shares_are_the_table_in_its_order(made, write, n_shares):
-    """Each row group is in one of them, whatever their number."""
-    path, names = write(made), ratings_parquet.ColumnNames("user", "item", "rating", None)
-    parts = ratings_parquet.read_headers(path, names)
-    shares = [ratings_parquet.read_share(path, names, parts, one, n_shares).to_table() for one in range(n_shares)]
-    users = [share.user_ids[share.users] for share in shares if share.users.size]
-    assert np.concatenate(users).tolist() == made["user"].tolist()
-    assert np.concatenate([share.ratings for share in shares]).tolist() == made["rating"].tolist()
-    n_groups = sum(len(part.rows) for part in parts)
-    assert len(users) == min(n_shares, n_groups)
