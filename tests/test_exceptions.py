@@ -56,7 +56,6 @@ def adapter(name: str) -> Callable[[Path], Any]:
 
 CASES: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("surprise", "surprise", adapter("surprise")),
-    ("surprise", "surprise", adapter("surprise_peer")),
     ("surprise", "surprise", lambda _: DATA.to_surprise()),
     ("cornac", "cornac", adapter("cornac")),
     ("implicit", "implicit", adapter("implicit")),
@@ -68,10 +67,7 @@ CASES: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("faiss", "ann", lambda _: BiasModel().fit(DATA).to_faiss()),
     ("matplotlib", "viz", lambda _: plot_adjacency(GRAPH)),
     ("networkx", "viz", lambda _: SimilarityGraph(np.ones((3, 3)), "abc").communities()),
-    ("networkx", "viz", lambda _: GRAPH.to_networkx()),
-    ("networkx", "viz", lambda folder: GRAPH.to_graphml(folder / "graph")),
     ("networkx", "viz", lambda folder: GRAPH.to_gexf(folder / "graph")),
-    ("networkx", "viz", lambda _: GRAPH.compare(GRAPH)),
     ("pyarrow", "data", lambda folder: GRAPH.to_parquet(folder / "graph")),
     ("torch_geometric", "graphs", lambda _: GRAPH.to_pyg()),
     ("pygsp", "graphs", lambda _: GRAPH.to_pygsp()),

@@ -208,12 +208,6 @@ def test_hidden_users_are_shown_in_part_and_tested_on_the_rest(data, user_fracti
     np.testing.assert_array_equal(counts_per_user(data, split.fold_in)[hidden], shown[hidden])
 
 
-def test_every_user_gets_hidden_sometimes():
-    data = grid(5, 4)
-    hidden = {int(data.user_index[strong_generalisation(data, 0.2, 0.5, seed).test][0]) for seed in range(60)}
-    assert hidden == set(range(5))
-
-
 @pytest.mark.parametrize("name", SPLITTERS)
 def test_a_seed_decides_a_generator_moves_on_and_global_state_stays(name):
     data, before = grid(6, 6), np.random.get_state()[1].copy()  # noqa: NPY002
@@ -264,15 +258,6 @@ def test_global_time_takes_the_latest_of_all(data, fraction):
     split = global_time(data, fraction)
     check_parts(data, split)
     assert set(np.flatnonzero(split.test)) == {position for _, position in sorted(moments(data))[-n_test:]}
-
-
-def test_dates_are_times_too():
-    table = pd.DataFrame(
-        {"user": "a", "item": [1, 2, 3], "rating": 1, "time": pd.to_datetime(["2022", "2020", "2021"])}
-    )
-    data = Interactions.from_frame(table, timestamp="time")
-    assert leave_last(data).test.tolist() == [True, False, False]
-    assert global_time(data, 0.5).test.tolist() == [True, False, True]
 
 
 # -------------------------------------------------------------------- splits of others

@@ -24,7 +24,7 @@ from air_recsys.graphs.candidates import nearest_among, nearest_rows
 from air_recsys.models import DMF, DirichletDMF
 from air_recsys.storage.held_files import hold
 
-needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
 
 # -------------------------------------------------------------------- cuts
 
@@ -96,7 +96,6 @@ def weighted() -> Interactions:
     return Interactions.from_frame(frame, weight="weight", allow_negative=True)
 
 
-@needs_gloo
 @pytest.mark.parametrize(
     ("options", "make"), [({}, ratings), ({"n_batches": 4, "depth": 3}, ratings), ({"n_batches": 2}, weighted)]
 )
@@ -106,7 +105,6 @@ def test_one_process_trains_what_the_model_trains(options, make):
     np.testing.assert_allclose(sharded["user_factors"], plain["user_factors"], atol=1e-3)
 
 
-@needs_gloo
 def test_a_fitted_model_is_an_ordinary_one_and_a_callback_stops_its_training(tmp_path):
     fitted = fit(model(), ratings(), callbacks=[lambda record: record.epoch == 7])
     assert (fitted.stopped_by_, fitted.n_iter_) == ("callback", 7)
@@ -116,7 +114,6 @@ def test_a_fitted_model_is_an_ordinary_one_and_a_callback_stops_its_training(tmp
     assert len(fitted.fit(ratings()).history_) == 51  # in the ordinary way
 
 
-@needs_gloo
 def test_divergence_leaves_the_last_good_state():
     diverging = model(learning_rate=1e8, schedule="constant", n_epochs=200)
     with pytest.raises(DivergenceError):
@@ -124,7 +121,6 @@ def test_divergence_leaves_the_last_good_state():
     assert np.isfinite(diverging.user_factors_).all()
 
 
-@needs_gloo
 def test_graphs_of_all_pairs_that_nobody_asked_for_become_sparse_and_none_stay_none():
     small = AIR.for_interactions(n_factors=4, n_epochs=4, random_state=0, device="cpu")
     assert small.engine().values(ratings())["graph_neighbors"] is None
@@ -135,14 +131,12 @@ def test_graphs_of_all_pairs_that_nobody_asked_for_become_sparse_and_none_stay_n
     assert plain.user_graph_ is None
 
 
-@needs_gloo
 def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
     """The model's own check is for training in one process."""
     monkeypatch.setattr("air_recsys.models.engines.protocol.device_memory", lambda device: 1)
     fit(model(n_epochs=1), ratings())
 
 
-@needs_gloo
 @pytest.mark.parametrize(
     ("bad", "how", "error", "says"),
     [
@@ -182,7 +176,6 @@ def kept(finished: Path, tmp_path: Path) -> Path:
     return shutil.copytree(finished, tmp_path / "kept")
 
 
-@needs_gloo
 @pytest.mark.parametrize(
     ("options", "data", "says"),
     [
@@ -199,7 +192,6 @@ def test_a_checkpoint_of_another_training_is_refused(kept, options: dict[str, An
         fit(model(**options), ratings(**data), checkpoint=kept)
 
 
-@needs_gloo
 @pytest.mark.parametrize(("flip", "says"), [(True, r"tensor \w+ differs from its digest"), (False, "found no file")])
 def test_a_damaged_checkpoint_is_an_error(kept, flip, says):
     """Other damage: tests/training/test_checkpoint.py; what would be executed: tests/fuzz/test_hostile_files.py."""
@@ -213,7 +205,6 @@ def test_a_damaged_checkpoint_is_an_error(kept, flip, says):
         fit(model(n_epochs=4), ratings(), checkpoint=kept)
 
 
-@needs_gloo
 @pytest.mark.parametrize("starts", [[0, 40], [0, 20, 40], [0, 41], [], 3, None])
 def test_cuts_that_make_no_sense_are_refused(kept, starts):
     file = next(kept.iterdir()) / FIRST
@@ -227,7 +218,6 @@ def test_cuts_that_make_no_sense_are_refused(kept, starts):
         fit(model(n_epochs=4), ratings(), checkpoint=kept)
 
 
-@needs_gloo
 def test_one_training_at_a_time_writes_to_a_folder(kept):
     lock = hold(kept / ".lock")
     with pytest.raises(CheckpointError, match=rf"another training \(process {os.getpid()}\) writes to"):
@@ -238,7 +228,6 @@ def test_one_training_at_a_time_writes_to_a_folder(kept):
     assert [path.name for path in kept.iterdir()] == ["epoch-0000000004"]
 
 
-@needs_gloo
 def test_half_a_checkpoint_is_neither_read_nor_left_and_a_file_is_no_folder(tmp_path):
     half = tmp_path / "kept" / ".epoch-0000000003.partial"
     half.mkdir(parents=True)

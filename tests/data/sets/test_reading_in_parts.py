@@ -181,13 +181,8 @@ def test_little_more_is_held_than_the_ratings(tmp_path, blocks_of):
         assert peak < 24 * n_ratings + 3 * 2**20
 
 
-def test_a_bar_is_shown_for_large_files_or_when_asked(made, write, monkeypatch, capsys):
+def test_a_bar_is_shown_when_asked(made, write, capsys):
     path = write(made)
-    for asked in (None, True):
+    for asked in (None, True, False):
         read_ratings(path, progress=asked)
         assert ("100%" in capsys.readouterr().err) == bool(asked)
-    monkeypatch.setattr("air_recsys.data.readers.ratings_file._LARGE", 1)
-    read_ratings(path)
-    assert "100%" in capsys.readouterr().err
-    read_ratings(path, progress=False)
-    assert not capsys.readouterr().err
