@@ -47,12 +47,7 @@ def command(arguments: list[str | Path], folder: Path | None = None) -> str:
     """Run a program and return what it printed; raise `PackagingError` where it failed."""
     done = subprocess.run(list(map(str, arguments)), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [
-            line
-            for line in (done.stdout + done.stderr).splitlines()
-            if line.strip() and not line.startswith("WARNING")
-        ]
-        raise PackagingError("\n".join(lines[-15:]))
+        raise PackagingError((done.stdout + done.stderr)[-2000:].strip())
     return done.stdout
 
 

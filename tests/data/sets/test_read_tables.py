@@ -14,7 +14,6 @@ import pytest
 from air_recsys.datasets import read_features, read_pairs, read_similarity, read_square, read_texts
 from air_recsys.exceptions import DataError, DataFileError
 
-NAMES = ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"]
 read_ages = partial(read_features, id_column="user")
 read_graph = partial(read_similarity, kind="item")
 
@@ -28,29 +27,22 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_features_of_every_kind_of_file_are_alike(tmp_path: Path, name: str) -> None:
-    frame = pd.DataFrame({"item": [7, 8], "year": [1990.0, None], "genres": ["Drama|War", "War"]})
-    found = read_features(write(frame, tmp_path / name), "item")
-    pd.testing.assert_frame_equal(found, frame.set_index("item"), check_dtype=False)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pairs_and_square_tables_are_the_same_graph(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])
+def test_features_similarities_and_pairs_of_every_kind_of_file_are_alike(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    features = pd.DataFrame({"item": [7, 8], "year": [1990.0, None], "genres": ["Drama|War", "War"]})
+    found = read_features(write(features, path), "item")
+    pd.testing.assert_frame_equal(found, features.set_index("item"), check_dtype=False)
     pairs = pd.DataFrame({"a": [7, 8, 9, 9], "b": [8, 7, 8, 9], "weight": [0.5, 0.5, 0.25, 1.0]})
     square = pd.DataFrame({"id": [7, 8, 9], "7": [1, 0.5, 0], "8": [0.5, 1, 0.25], "9": [0, 0.25, 1]})
     for table in (pairs, square):
-        graph = read_similarity(write(table, tmp_path / name), "item")
+        graph = read_similarity(write(table, path), "item")
         assert graph.ids.tolist() == [7, 8, 9]
         np.testing.assert_allclose(graph.to_scipy().toarray(), [[0, 0.5, 0], [0.5, 0, 0.25], [0, 0.25, 0]])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_wide_tables_of_pairs_keep_names_and_gaps(tmp_path: Path, name: str) -> None:
-    table = pd.DataFrame({"t1": [1, 0], "t2": [np.nan, 1]}, index=["aspirin", "007"])
-    found = read_pairs(write(table.reset_index(names="compound"), tmp_path / name))
+    wide = pd.DataFrame({"t1": [1, 0], "t2": [np.nan, 1]}, index=["aspirin", "007"])
+    found = read_pairs(write(wide.reset_index(names="compound"), path))
     assert (found.index.tolist(), found.columns.tolist()) == (["aspirin", "007"], ["t1", "t2"])
-    np.testing.assert_array_equal(found.to_numpy(dtype=float), table)
+    np.testing.assert_array_equal(found.to_numpy(dtype=float), wide)
 
 
 def test_ids_that_are_not_all_integers_stay_as_written(tmp_path: Path) -> None:
