@@ -59,24 +59,11 @@ def test_the_check_sees_dead_and_live_links(targets, there):
     assert {is_there(DOCS / "start.md", target) for target in targets} == {there}
 
 
-def object_of(dotted: str) -> Any:
-    parts = dotted.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            found = getattr(found, part)
-        return found
-    raise AssertionError(f"no module in {dotted}")
-
-
 def test_every_role_names_an_object():
     for text in TEXTS.values():
         for role in re.findall(r"\{py:\w+\}`([^`]*)`", text):
             named = re.search(r"<(.*)>", role)
-            object_of(named.group(1) if named else role)
+            pkgutil.resolve_name(named.group(1) if named else role)
 
 
 def test_every_picture_is_shown_on_a_page_and_has_a_command():

@@ -6,11 +6,8 @@ import hashlib
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from dataclasses import dataclass
-from email.message import Message
-from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,27 +57,6 @@ def wheel_files(wheel: Path) -> dict[str, str]:
     """Return the digests of the files of a wheel by their names."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
-
-
-def metadata(wheel: Path) -> Message:
-    """Return the METADATA of a wheel."""
-    (name,) = (name for name in wheel_files(wheel) if name.endswith(".dist-info/METADATA"))
-    with zipfile.ZipFile(wheel) as archive:
-        return Parser().parsestr(archive.read(name).decode())
-
-
-def sdist_files(sdist: Path) -> set[str]:
-    """Return the files of an sdist, below its only folder."""
-    with tarfile.open(sdist) as archive:
-        return {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
-
-
-def unpack(sdist: Path, folder: Path) -> Path:
-    """Unpack an sdist and return its only folder."""
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
-    (found,) = folder.iterdir()
-    return found
 
 
 def faults(wheel: Path, sources: Path) -> list[str]:

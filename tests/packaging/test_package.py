@@ -1,9 +1,12 @@
 """What is in wheel and sdist, that the installed package works without its repository, and what imports bring."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
+from importlib.metadata import PathDistribution
 
 import numpy as np
 import pandas as pd
@@ -15,10 +18,7 @@ from environments import (
     command,
     copy_sources,
     faults,
-    metadata,
     package_files,
-    sdist_files,
-    unpack,
     wheel_files,
 )
 from promises import DOORS, round_trip
@@ -112,7 +112,8 @@ def test_the_wheel_holds_the_package_its_licence_and_its_commands_and_nothing_el
 
 
 def test_the_wheel_names_every_requirement_and_extra_and_each_has_a_promise(wheel):
-    found = metadata(wheel)
+    (folder,) = (path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
+    found = PathDistribution(folder).metadata
     extras = PROJECT["optional-dependencies"]
     assert found["Name"] == "air-recsys"
     assert found["Requires-Python"] == PROJECT["requires-python"]
@@ -122,11 +123,14 @@ def test_the_wheel_names_every_requirement_and_extra_and_each_has_a_promise(whee
 
 
 def test_the_sdist_holds_what_a_build_needs_and_builds_the_same_wheel(sdist, wheel, sources, tmp_path):
-    beside = sdist_files(sdist) - package_files(sources)
+    shutil.unpack_archive(sdist, tmp_path / "sdist", filter="data")
+    (unpacked,) = (tmp_path / "sdist").iterdir()
+    files = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    beside = files - package_files(sources)
     made = {name for name in beside if name.startswith("air_recsys.egg-info/")} | {"PKG-INFO", "setup.cfg"}
     needed = {"CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "constraints.txt", "pyproject.toml"}
     assert beside - made == needed
-    again = build(unpack(sdist, tmp_path / "sdist"), "wheel", tmp_path / "wheel")
+    again = build(unpacked, "wheel", tmp_path / "wheel")
     assert wheel_files(again) == wheel_files(wheel)
 
 
