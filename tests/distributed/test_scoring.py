@@ -57,18 +57,6 @@ def cluster():
     ray.shutdown()
 
 
-@pytest.fixture
-def in_process(monkeypatch):
-    """The pool's work without Ray."""
-
-    def run(pieces, model_file, job, folder, concurrency, verbose):
-        worker = workers.Worker(model_file, job, folder)
-        rows = [worker({name: np.array([value]) for name, value in piece._asdict().items()}) for piece in pieces]
-        return workers.Done(*(sum(row[name][0] for row in rows) for name in workers.Done._fields))
-
-    monkeypatch.setattr(scoring, "run_pool", run)
-
-
 @cache
 def make_model(ids: str) -> AIR:
     """A model whose scores are sums without rounding, so that they are equal however many are computed at once."""
