@@ -25,7 +25,6 @@ from air_recsys.models.given import with_similarities
 from air_recsys.nn.posterior.posterior import Posterior
 
 RANK = int(os.environ.get("RANK", "0"))
-PACKAGE = Path(__file__).resolve().parents[2]
 
 
 # -------------------------------------------------------------------- ratings and models
@@ -107,7 +106,7 @@ def start(out: Path, tasks: list[dict[str, Any]], command: list[str], **variable
     (out / "tasks.json").write_text(json.dumps(tasks))
     return subprocess.Popen(
         [*command, __file__, str(out)],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE)} | variables,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -60,11 +60,8 @@ def test_the_expected_rating_is_the_mean_of_the_drawn_ones(star):
     for low in np.arange(1.5, 4.5, 0.5):  # no bias at any level
         part = error[(found.expected >= low) & (found.expected < low + 0.5)]
         assert abs(part.mean()) < 4 * part.std() / np.sqrt(part.size)
-
-
-def test_without_noise_nothing_is_left_unexpected():
-    found = make_planted_ratings(60, 50, 900, 3, 2, noise=1e-6)
-    np.testing.assert_allclose(found.expected, found.interactions.ratings, atol=1e-5)
+    exact = make_planted_ratings(60, 50, 900, 3, 2, noise=1e-6)
+    np.testing.assert_allclose(exact.expected, exact.interactions.ratings, atol=1e-5)
 
 
 def test_groups_drive_the_ratings_and_activity_and_popularity_have_long_tails():
