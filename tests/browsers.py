@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
-import chromium as programs  # noqa: E402
 import firefox  # noqa: E402
+from chromium import chromium  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
 if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
@@ -56,13 +56,6 @@ return arguments[0].map((selector) => {
 });
 """
 )
-
-
-@contextmanager
-def chromium(*flags: str, logs: tuple[str, ...] = ("browser",)) -> Iterator[Any]:
-    """A browser that keeps these logs, until the end of the block."""
-    with programs.chromium(*flags, logs=logs) as browser:
-        yield browser
 
 
 @contextmanager

@@ -29,11 +29,6 @@ def made_graph(size: GraphSize) -> SimilarityGraph:
 
     Most edges join nodes of a circle, others nodes of a group, and a tenth any two; weights are gamma distributed.
     The same size gives the same graph.
-
-    Examples
-    --------
-    >>> made_graph(GraphSize(nodes=60, edges=200, groups=3))
-    SimilarityGraph(60 items, 200 edges, 0 isolated, 1 component, ..., labelled by 'title')
     """
     rng = np.random.default_rng(0)
     group = np.sort(rng.choice(size.groups, size.nodes, p=rng.dirichlet(np.full(size.groups, 4.0))))

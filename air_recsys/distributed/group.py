@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
@@ -203,9 +203,16 @@ def joined(device: torch.device, timeout: float) -> Iterator[Group]:
     # A separate group, as ranks may take longer to start than to answer.
     handle = dist.new_group(backend=backend, timeout=timedelta(seconds=timeout))
     assert isinstance(handle, dist.ProcessGroup)
+    group, ends = Group(handle, device), True
     try:
-        yield Group(handle, device)
+        yield group
+    except BaseException as error:
+        ends = isinstance(error, AirRecsysError) and not isinstance(error, DistributedError)
+        raise
     finally:
+        if ends:  # together: what a rank has sent may be lost where it leaves while another one still reads
+            with suppress(DistributedError):
+                group.of_all(None)
         dist.destroy_process_group(None if alone else handle)
 
 

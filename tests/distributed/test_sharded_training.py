@@ -1,4 +1,4 @@
-"""Two ranks started by torchrun train what one process trains, stop together, and go on where they stopped."""
+"""Two ranks train what one process trains, stop together, leave together, and go on where they stopped."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch.distributed as dist
-from rank_processes import message, results, same, start, torchrun
-from training_jobs import arrays, model, ratings
+from training_jobs import arrays, message, model, ratings, results, same, start
 
 from air_recsys.distributed import fit, plan
 
@@ -28,8 +27,12 @@ COUNTED = {"n_epochs": 10, "evaluate_every": 10, "graph_refresh": 100}
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of what two ranks have trained: every form, and what the counts are taken from."""
+    """Folder of what two ranks have trained; then all are killed at epoch 25, with checkpoints every 10 epochs."""
     out = tmp_path_factory.mktemp("trained")
+
+    def keeping(folder: str, **more: Any) -> dict[str, Any]:
+        return {"fit": {"checkpoint": str(out / folder), "every": 10} | more}
+
     tasks = [{"name": name, "model": options} for name, options in FORMS.items()]
     for name, n_epochs in (("short", 10), ("long", 30)):
         tasks.append({"name": name, "model": COUNTED | {"n_epochs": n_epochs}})
@@ -37,20 +40,39 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tasks += [
         {"name": "other data", "data_of_rank_1": {"seed": 1}},
         {"name": "unshared seeds", "model": {"random_state": None, "n_batches": 2, "n_epochs": 5}},
-        {"name": "sleep", "stop": sleep, "fit": {"checkpoint": str(out / "kept"), "every": 10, "timeout": 6}},
+        {"name": "late", "leaves": 0.5},
+        {"name": "sleep", "stop": sleep, **keeping("kept", timeout=6)},
+        {"name": "killed", "stop": {"epoch": 25, "way": "kill", "ranks": [0, 1]}, **keeping("both")},
     ]
-    torchrun(out, tasks)
+    ends = two_ranks(out, tasks)
+    assert min(status for status, _ in ends) < 0, ends
+    assert [path.name for path in (out / "both").glob("[!.]*")] == ["epoch-0000000020"]
     return out
+
+
+def two_ranks(out: Path, tasks: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    """How two ranks end, and what they print; torchrun would end one where the other has died."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    ranks = [start(out, tasks, [sys.executable], **place, RANK=str(rank)) for rank in (0, 1)]
+    try:
+        printed = [rank.communicate(timeout=100)[0] for rank in ranks]
+        return [(rank.returncode, text) for rank, text in zip(ranks, printed, strict=True)]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
 
 
 # -------------------------------------------------------------------- the same training
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_two_ranks_have_the_losses_of_one_process(trained, name):
+def test_two_ranks_have_the_losses_of_one_process_and_end_with_the_same_model(trained, name):
     """50 epochs in single precision: energies of graphs that are all but gone are compared with what they weigh."""
-    one = arrays(model(**FORMS[name]).fit(ratings()))
-    two = results(trained, name)[0]
+    one, (two, other) = arrays(model(**FORMS[name]).fit(ratings())), results(trained, name)
+    assert same(two, other)
     for term in ("fit", "decay", "objective"):
         np.testing.assert_allclose(two[f"history_{term}"], one[f"history_{term}"], rtol=1e-4, err_msg=term)
     for term in ("user_energy", "item_energy"):
@@ -58,9 +80,8 @@ def test_two_ranks_have_the_losses_of_one_process(trained, name):
     np.testing.assert_allclose(two["user_factors"], one["user_factors"], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", [*FORMS, "unshared seeds"])
-def test_every_rank_ends_with_the_same_model(trained, name):
-    assert same(*results(trained, name))
+def test_ranks_without_a_shared_seed_train_the_same_model(trained):
+    assert same(*results(trained, "unshared seeds"))
 
 
 def test_the_plan_counts_what_is_sent(trained):
@@ -73,54 +94,30 @@ def test_the_plan_counts_what_is_sent(trained):
     assert counted == pytest.approx(cost.bytes_received_per_step, rel=0.1)
 
 
-# -------------------------------------------------------------------- bad input on several ranks
-
-
 def test_ranks_with_different_data_are_refused_on_every_rank(trained):
     for rank in (0, 1):
         assert message(trained, "other data", rank).startswith("DataError: expected the same data on every rank")
+
+
+def test_no_rank_leaves_while_another_one_works(trained):
+    first, second = results(trained, "late")
+    assert max(first["done"], second["done"]) <= min(first["left"], second["left"])
 
 
 # -------------------------------------------------------------------- stopping and going on
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a job whose ranks were all killed at epoch 25, with checkpoints every 10 epochs."""
-    out = tmp_path_factory.mktemp("killed")
-    stop = {"epoch": 25, "way": "kill", "ranks": [0, 1]}
-    task = {"name": "both", "stop": stop, "fit": {"checkpoint": str(out / "both"), "every": 10}}
-    torchrun(out, [task], fails=True)
-    return out
-
-
-def test_a_killed_job_leaves_one_whole_checkpoint(killed):
-    assert [path.name for path in (killed / "both").glob("[!.]*")] == ["epoch-0000000020"]
-
-
-@pytest.fixture(scope="module")
-def resumed(killed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the same training gone on with, of one that a single process has begun, and of one that loses a rank.
-
-    Without torchrun, which would end a rank before it can say that it has lost the other.
-    """
+def resumed(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the same training resumed, of one that a single process began, and of one that loses a rank."""
     out = tmp_path_factory.mktemp("resumed")
-    shutil.copytree(killed / "both", out / "both")
+    shutil.copytree(trained / "both", out / "both")
     fit(model(**DEEP), ratings(), checkpoint=out / "deep")
     tasks = [{"name": n, "model": FORMS[n], "fit": {"checkpoint": str(out / n)}} for n in ("both", "deep")]
     stop = {"epoch": 25, "way": "kill", "ranks": [1]}
     tasks.append({"name": "kill", "stop": stop, "fit": {"checkpoint": str(out / "kept"), "every": 10}})
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
-    ranks = [start(out, tasks, [sys.executable], **place, RANK=str(rank)) for rank in (0, 1)]
-    try:
-        printed, _ = ranks[0].communicate(timeout=100)
-        assert ranks[0].returncode == 0, printed
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.communicate()
+    (status, printed), _ = two_ranks(out, tasks)
+    assert status == 0, printed
     return out
 
 
@@ -128,8 +125,8 @@ def test_a_killed_job_goes_on_as_if_nothing_had_been(trained, resumed):
     assert same(results(resumed, "both")[0], results(trained, "both")[0])
 
 
-def test_one_process_goes_on_with_what_two_ranks_began(trained, killed, tmp_path):
-    shutil.copytree(killed / "both", tmp_path / "both")
+def test_one_process_goes_on_with_what_two_ranks_began(trained, tmp_path):
+    shutil.copytree(trained / "both", tmp_path / "both")
     seen = []
     fitted = fit(
         model(), ratings(), checkpoint=tmp_path / "both", callbacks=[lambda record: seen.append(record.epoch)]
@@ -149,11 +146,9 @@ def test_one_process_reads_the_values_that_two_ranks_wrote(resumed):
 
 
 def test_two_ranks_read_the_values_that_one_process_wrote(resumed):
-    wrote, read = arrays(model(**DEEP).fit(ratings())), results(resumed, "deep")[0]
-    np.testing.assert_allclose(read["user_factors"], wrote["user_factors"], atol=1e-3)
-    one = arrays(fit(model(**DEEP), ratings(), checkpoint=resumed / "deep"))
-    np.testing.assert_array_equal(read["item_factors"], one["item_factors"])
-    np.testing.assert_allclose(read["user_factors"], one["user_factors"], rtol=1e-5, atol=1e-6)
+    wrote, read = arrays(fit(model(**DEEP), ratings(), checkpoint=resumed / "deep")), results(resumed, "deep")[0]
+    np.testing.assert_array_equal(read["item_factors"], wrote["item_factors"])
+    np.testing.assert_allclose(read["user_factors"], wrote["user_factors"], rtol=1e-5, atol=1e-6)
 
 
 # -------------------------------------------------------------------- a rank that is gone

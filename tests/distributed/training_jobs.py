@@ -1,4 +1,4 @@
-"""The script that torchrun runs in the tests: tasks from a JSON file, results into a folder."""
+"""Trainings on several ranks: the script that torchrun runs, with tasks from a JSON file, and what tests ask of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -14,15 +15,19 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
-from air_recsys.distributed.group import counted
+from air_recsys.distributed.group import counted, joined
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models.given import with_similarities
 from air_recsys.nn.posterior.posterior import Posterior
 
 RANK = int(os.environ.get("RANK", "0"))
+
+
+# -------------------------------------------------------------------- ratings and models
 
 
 def ratings(
@@ -77,10 +82,62 @@ def arrays(fitted: AIR) -> dict[str, np.ndarray]:
         name: getattr(fitted, f"{name}_") for name in ("user_factors", "item_factors", "user_biases", "item_biases")
     }
     for name in ("user_graph", "item_graph"):
-        if (learned := getattr(fitted, name.replace("graph", "adjacency_"))) is not None:
-            found[name] = learned.toarray()
+        if (graph := getattr(fitted, name.replace("graph", "adjacency_"))) is not None:
+            found[name] = graph.toarray()
     history = fitted.history_.drop(columns="seconds")
     return found | {f"history_{name}": history[name].to_numpy() for name in history}
+
+
+def assert_close(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """What ranks have found is a posterior of one process, up to rounding."""
+    assert expected.keys() <= found.keys()
+    for part in ("scores", "deviations", "folded", "user_biases", "item_biases", "history_noise"):
+        np.testing.assert_allclose(found[part], expected[part], rtol=1e-5, atol=1e-5, err_msg=part)
+    for part in ("user_graph", "item_graph", "history_user_energy", "history_item_energy"):
+        np.testing.assert_allclose(found[part], expected[part], rtol=1e-4, atol=1e-5, err_msg=part)
+
+
+# -------------------------------------------------------------------- processes
+
+
+def start(out: Path, tasks: list[dict[str, Any]], command: list[str], **variables: str) -> subprocess.Popen[str]:
+    """Start a command on tasks of `run`, whose results go to `out`."""
+    out.mkdir(exist_ok=True)
+    (out / "tasks.json").write_text(json.dumps(tasks))
+    return subprocess.Popen(
+        [*command, __file__, str(out)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def torchrun(out: Path, tasks: list[dict[str, Any]], *, n_ranks: int = 2) -> None:
+    """Run tasks on all ranks."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n_ranks)]
+    job = start(out, tasks, command)
+    printed, _ = job.communicate(timeout=100)
+    assert job.returncode == 0, printed
+
+
+def results(out: Path, name: str, n_ranks: int = 2) -> list[dict[str, np.ndarray]]:
+    """Return what each rank has written for a task."""
+    return [dict(np.load(out / f"{name}-{rank}.npz")) for rank in range(n_ranks)]
+
+
+def message(out: Path, name: str, rank: int = 0) -> str:
+    """Return the error that a task has ended with."""
+    return (out / f"{name}-{rank}.txt").read_text()
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    """Return whether two results are equal to the bit, whatever their traffic."""
+    names = (first.keys() | second.keys()) - {"n_bytes", "n_messages"}
+    return all(np.array_equal(first[name], second[name], equal_nan=True) for name in names)
+
+
+# -------------------------------------------------------------------- tasks of a rank
 
 
 class Stop:
@@ -95,7 +152,7 @@ class Stop:
         if self.way == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.way == "sleep":
-            time.sleep(9)
+            time.sleep(8)
         return self.way == "end"
 
 
@@ -112,6 +169,15 @@ def losing(half_sweep: int | None) -> AbstractContextManager[Any]:
     return patch.object(Posterior, "_solved", lost)
 
 
+def leave(seconds: float) -> dict[str, np.ndarray]:
+    """Join the others, be the later the higher the rank is, and return when the work and the group have ended."""
+    with joined(torch.device("cpu"), 20) as group:
+        group.of_all(None)
+        time.sleep(seconds * RANK)
+        done = time.time()
+    return {"done": np.array(done), "left": np.array(time.time())}
+
+
 def asked(task: dict[str, Any]) -> AIR:
     """The model of a task."""
     return sweeping(**task["sweeps"]) if "sweeps" in task else model(**task.get("model", {}))
@@ -126,6 +192,9 @@ def given(task: dict[str, Any]) -> Interactions | ParquetRatings:
 
 def run(task: dict[str, Any], out: Path) -> None:
     """Fit one model; write its arrays, or the error that it ended with."""
+    if "leaves" in task:
+        np.savez(out / f"{task['name']}-{RANK}.npz", **leave(task["leaves"]))  # pyright: ignore[reportArgumentType]
+        return
     callbacks = [Stop(**task["stop"])] if "stop" in task else []
     with counted() as traffic, losing(task.get("loses")):
         try:

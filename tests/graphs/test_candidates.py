@@ -1,35 +1,50 @@
 """The search for the nearest rows against brute force, across block boundaries."""
 
-from contextlib import contextmanager
-from unittest import mock
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from air_recsys.graphs import candidates
-from air_recsys.graphs.candidates import least, near_rows, nearest_rows
+from air_recsys.graphs.candidates import least, near_rows, nearest_among, nearest_rows
 
 fast = settings(max_examples=25)
-
-
-@contextmanager
-def clusters_of(size):
-    """Clusters of so many rows on average, as those of large data."""
-    with mock.patch.object(candidates, "_CLUSTER", size):
-        yield
 
 
 def normal(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-def brute_force(points, k):
-    found = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points.numpy()).kneighbors(return_distance=False)
-    return np.sort(found, axis=1)
+def brute_force(points, k, rows=slice(None)):
+    found = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(points.numpy())
+    nearest = found.kneighbors(points[rows].numpy(), return_distance=False)  # each row before the others
+    return np.sort(nearest[:, 1:], axis=1)
+
+
+def are_lists(found, size, k):
+    """Whether every row has a list of k other rows, each once and in ascending order."""
+    own = torch.arange(size)[:, None]
+    assert found.shape == (size, k)
+    return (found.diff(dim=1) > 0).all() and not (found == own).any() and ((found >= 0) & (found < size)).all()
+
+
+class Products(TorchDispatchMode):
+    """The numbers of entries of the products with an addend, as those that distances are made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket is torch.ops.aten.addmm:
+            self.sizes.append(result.numel())
+        return result
+
+
+# -------------------------------------------------------------------- the exact search
 
 
 @fast
@@ -40,17 +55,31 @@ def test_rows_are_those_of_brute_force(size, data):
     np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
 
 
-@pytest.mark.parametrize("k", [1, 9, 100, 300])
-def test_of_many_rows_the_nearest_are_those_of_brute_force(k):
-    points = normal(700, 3)
+@pytest.mark.parametrize(
+    ("size", "entries", "k"),
+    [(700, None, 1), (700, None, 100), (700, None, 300), (23, 1, 5), (23, 46, 5), (23, 23 * 22, 5), (250, 1750, 30)],
+)
+def test_of_many_rows_and_in_blocks_the_nearest_are_those_of_brute_force(blocks_of, size, entries, k):
+    points = normal(size, 3)
+    if entries is not None:
+        blocks_of(entries)
     np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
 
 
-@pytest.mark.parametrize("entries", [1, 46, 23 * 22, 23 * 23])
-def test_blocks_change_nothing(blocks_of, entries):
-    points = normal(23, 4)
-    blocks_of(entries)
-    np.testing.assert_array_equal(nearest_rows(points, points, 5).numpy(), brute_force(points, 5))
+@pytest.mark.parametrize("k", [4, 30])
+def test_some_rows_are_compared_with_all_tile_by_tile(k):
+    points, rows = normal(41_000, 3), slice(19_990, 20_010)  # of three tiles; the rows are in two of them
+    norms = points.square().sum(dim=1)
+    found = nearest_among(points[rows], points, norms, rows.start, k)
+    np.testing.assert_array_equal(found.numpy(), brute_force(points, k, rows))
+
+
+def test_memory_stays_at_a_tile():
+    points = normal(2_000, 3)
+    with Products() as products:
+        nearest_rows(points, points, 5)
+    assert max(products.sizes) == 1_300_000
+    assert sum(products.sizes) == 2_000**2
 
 
 def test_gram_metric_gives_the_nearest_rows_of_the_product():
@@ -62,45 +91,7 @@ def test_gram_metric_gives_the_nearest_rows_of_the_product():
 @pytest.mark.parametrize("points", [torch.zeros(6, 2), torch.ones(6, 2).cumsum(0) // 2])
 def test_equal_rows_never_make_a_row_its_own_neighbor(points):
     for k in (1, 3, 5):
-        found = nearest_rows(points, points, k)
-        assert found.shape == (6, k)
-        assert not (found == torch.arange(6)[:, None]).any()
-        assert (found.diff(dim=1) > 0).all()  # ascending, so distinct
-
-
-def test_all_other_rows_are_found_where_k_is_m_minus_one():
-    points = normal(5, 2)
-    expected = [[other for other in range(5) if other != row] for row in range(5)]
-    assert nearest_rows(points, points, 4).tolist() == expected
-
-
-@fast
-@given(st.data())
-def test_the_least_of_a_row_are_those_of_a_whole_selection(data):
-    width = data.draw(st.integers(1, 300))
-    k = data.draw(st.integers(1, min(width, 12)))
-    values = normal(4, width, seed=data.draw(st.integers(0, 2**16)))
-    found, columns = least(values, k)
-    assert torch.equal(values.gather(1, columns), found)
-    assert torch.equal(found.sort(dim=1).values, values.sort(dim=1).values[:, :k])
-
-
-def test_the_least_of_equal_values_are_distinct_columns_and_always_the_same():
-    values = torch.randint(3, (5, 400), generator=torch.Generator().manual_seed(0)).float()
-    found, columns = least(values, 10)
-    assert (columns.sort(dim=1).values.diff(dim=1) > 0).all()
-    assert torch.equal(found.sort(dim=1).values, values.sort(dim=1).values[:, :10])
-    assert torch.equal(least(values, 10)[1], columns)
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "k"), [(1, 100, 30), (7, 60, 4), (7, 60, 1), (250, 100, 30), (250, 1000, 4)]
-)
-def test_tiles_and_groups_change_nothing(monkeypatch, blocks_of, rows, columns, k):
-    points = normal(250, 3)
-    monkeypatch.setattr(candidates, "_TILE_COLUMNS", columns)
-    blocks_of(rows * columns)
-    np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
+        assert are_lists(nearest_rows(points, points, k), 6, k)
 
 
 def test_rows_that_are_no_numbers_still_get_places_of_rows():
@@ -110,14 +101,21 @@ def test_rows_that_are_no_numbers_still_get_places_of_rows():
     assert ((found >= 0) & (found < 200)).all()
 
 
-def test_memory_stays_at_a_tile(monkeypatch, blocks_of):
-    blocks_of(5_000)
-    monkeypatch.setattr(candidates, "_TILE_COLUMNS", 500)
-    shapes, points = [], normal(2_000, 3)
-    original = candidates.least
-    monkeypatch.setattr(candidates, "least", lambda values, k: shapes.append(values.shape) or original(values, k))
-    nearest_rows(points, points, 5)
-    assert set(shapes) == {(10, 500)}
+@fast
+@given(st.data())
+def test_the_least_of_a_row_are_those_of_a_whole_selection_in_columns_that_are_always_the_same(data):
+    width = data.draw(st.integers(1, 300))
+    k = data.draw(st.integers(1, min(width, 12)))
+    values = normal(4, width, seed=data.draw(st.integers(0, 2**16)))
+    values = values.round() if data.draw(st.booleans()) else values  # many equal ones
+    found, columns = least(values, k)
+    assert torch.equal(columns, least(values, k)[1])
+    assert (columns.sort(dim=1).values.diff(dim=1) > 0).all()
+    assert torch.equal(values.gather(1, columns), found)
+    assert torch.equal(found.sort(dim=1).values, values.sort(dim=1).values[:, :k])
+
+
+# -------------------------------------------------------------------- the search in clusters, of 256 rows each
 
 
 def groups(size, n_groups, width=8, seed=0):
@@ -133,56 +131,28 @@ def recall(found, expected):
     return sum(len(set(a) & set(b)) for a, b in zip(found.tolist(), expected.tolist(), strict=True)) / found.numel()
 
 
-@settings(max_examples=30)
-@given(st.integers(2, 60), st.integers(1, 59), st.integers(1, 20), st.integers(0, 5))
-def test_lists_are_lists_of_other_rows(size, k, cluster, seed):
-    k = min(k, size - 1)
-    points = normal(size, 3, seed=seed)
-    with clusters_of(cluster):
-        found = near_rows(points, points, k, n_probes=2)
-    assert found.shape == (size, k)
-    assert (found.diff(dim=1) > 0).all()  # ascending, so distinct
-    assert not (found == torch.arange(size)[:, None]).any()
-    assert 0 <= int(found.min()) <= int(found.max()) < size
+@pytest.mark.parametrize(
+    ("size", "k", "n_alike"), [(2, 1, 0), (300, 299, 0), (600, 5, 0), (1100, 400, 0), (1300, 3, 500), (1300, 3, 1300)]
+)
+def test_lists_are_lists_of_other_rows_also_where_rows_that_are_alike_leave_clusters_empty(size, k, n_alike):
+    points = normal(size, 3)
+    points[:n_alike] = 1
+    assert are_lists(near_rows(points, points, k, n_probes=2), size, k)
 
 
-@pytest.mark.parametrize("k", [1, 7, 40])
+@pytest.mark.parametrize("k", [1, 40])
 def test_all_clusters_probed_is_the_exact_search(k):
-    points, weighted = groups(700, 5)
-    assert torch.equal(near_rows(points, weighted, k, n_probes=700), nearest_rows(points, weighted, k))
+    points, weighted = groups(1500, 5)
+    assert torch.equal(near_rows(points, weighted, k, n_probes=1500), nearest_rows(points, weighted, k))
 
 
-@clusters_of(20)
-def test_few_distances_find_most_neighbors():
-    points, weighted = groups(4000, 40)
+def test_few_distances_find_most_neighbors_and_always_the_same():
+    points, weighted = groups(6000, 40)
     exact = nearest_rows(points, weighted, 10)
-    few, more = (recall(near_rows(points, weighted, 10, n_probes=probes), exact) for probes in (4, 32))
-    assert few < more
-    assert more > 0.95  # of 640 rows compared in 4,000
-
-
-def test_rows_that_are_all_alike():
-    points = torch.ones(50, 2)
-    found = near_rows(points, points, 3)
-    assert found.shape == (50, 3)
-    assert not (found == torch.arange(50)[:, None]).any()
-
-
-@pytest.mark.parametrize("others", [0, 20])
-@clusters_of(10)
-def test_rows_that_are_alike_leave_clusters_without_rows(others):
-    points = torch.ones(50, 2)
-    points[:others] = 0
-    found = near_rows(points, points, 3)
-    assert (found.diff(dim=1) > 0).all()
-    assert not (found == torch.arange(50)[:, None]).any()
-
-
-@clusters_of(1)
-def test_clusters_of_one_row_each_are_the_exact_search():
-    points = normal(90, 4)
-    for k in (1, 6):
-        assert torch.equal(near_rows(points, points, k, n_probes=k + 1), nearest_rows(points, points, k))
+    few, more = (near_rows(points, weighted, 10, n_probes=probes) for probes in (1, 6))
+    assert recall(few, exact) < recall(more, exact)
+    assert recall(more, exact) > 0.9  # of about a quarter of the rows compared
+    assert torch.equal(near_rows(points, weighted, 10), near_rows(points, weighted, 10, n_probes=16))
 
 
 def villages(*sizes):
@@ -195,69 +165,19 @@ def villages(*sizes):
     return (10 * home + 1e-3 * torch.arange(len(home)))[:, None].double(), home
 
 
-@pytest.fixture
-def compared(monkeypatch):
-    """How many rows each cluster's rows are compared with, where clusters have 20 rows."""
-    shapes, least = [], candidates.least
-    monkeypatch.setattr(candidates, "least", lambda values, k: shapes.append(tuple(values.shape)) or least(values, k))
-    with clusters_of(20):
-        yield shapes
-
-
-def test_rows_are_compared_with_those_of_the_nearest_clusters(compared):
-    points, home = villages(*[20] * 12)
-    found = near_rows(points, points, 59, n_probes=3)
-    assert compared == [(20, 60)] * 12
-    for row, own in enumerate(home.tolist()):
-        middle = min(max(own, 1), 10)
-        others = ((home - middle).abs() <= 1) & (torch.arange(240) != row)
+@pytest.mark.parametrize(("k", "n_probes", "reach"), [(767, 3, 1), (255, 1, 0), (3 * 256 - 1, 1, 1)])
+def test_rows_are_compared_with_those_of_the_nearest_clusters_and_of_as_many_as_the_list_needs(k, n_probes, reach):
+    points, home = villages(*[256] * 12)
+    found = near_rows(points, points, k, n_probes=n_probes)
+    for row in range(0, len(home), 7):
+        middle = min(max(int(home[row]), reach), 11 - reach)
+        others = ((home - middle).abs() <= reach) & (torch.arange(len(home)) != row)
         assert torch.equal(found[row], others.nonzero().flatten())
 
 
-@pytest.mark.parametrize(("k", "width"), [(19, 20), (20, 40), (59, 60), (60, 80), (239, 240)])
-def test_as_many_clusters_are_probed_as_the_list_needs(compared, k, width):
-    points, _ = villages(*[20] * 12)
-    found = near_rows(points, points, k, n_probes=1)
-    assert compared == [(20, width)] * 12
-    assert not (found == torch.arange(240)[:, None]).any()
-
-
-def test_sixteen_clusters_are_probed_where_nothing_else_is_asked_for(compared):
-    points, _ = villages(*[20] * 30)
-    near_rows(points, points, 5)
-    assert compared == [(20, 320)] * 30
-
-
-@pytest.mark.parametrize(
-    ("sizes", "pieces"),
-    [
-        ([39, 1, 20], [39, 1, 20]),
-        ([40, 20, 19, 1], [20, 20, 20, 19, 1]),
-        ([99, 1, 10, 8, 1, 1], [33, 33, 33, 1, 10, 8, 1, 1]),
-    ],
-)
-def test_a_cluster_of_twice_the_usual_size_is_cut(compared, sizes, pieces):
-    points, _ = villages(*sizes)
-    near_rows(points, points, 5, n_probes=1)
-    assert [rows for rows, _ in compared] == pieces
-
-
-def test_the_same_rows_give_the_same_lists():
-    points, weighted = groups(3000, 10)
-    assert torch.equal(near_rows(points, weighted, 5), near_rows(points, weighted, 5))
-
-
-@clusters_of(20)
-def test_one_large_cluster_is_cut_into_pieces(monkeypatch):
-    points = torch.cat([1e-3 * normal(2000, 4), 10 * normal(40, 4, seed=1)])  # all but 40 rows lie together
-    compared = []
-    least = candidates.least
-
-    def watched(values, k):
-        compared.append(values.numel())
-        return least(values, k)
-
-    monkeypatch.setattr(candidates, "least", watched)
-    found = near_rows(points, points, 5, n_probes=4)
-    assert sum(compared) < 2040 * 4 * 40 * 1.1
-    assert (found[:2000] < 2000).float().mean() > 0.99
+def test_one_large_cluster_is_cut_into_pieces():
+    points = torch.cat([1e-3 * normal(5000, 4), 10 * normal(100, 4, seed=1)])  # all but 100 rows lie together
+    with Products() as products:
+        found = near_rows(points, points, 5, n_probes=2)
+    assert sum(products.sizes) < 5100 * 2 * 512 * 1.1 + 3 * 5100 * 20
+    assert (found[:5000] < 5000).float().mean() > 0.99

@@ -1,4 +1,4 @@
-"""A graph beside labels, similarities and features."""
+"""A graph beside labels, similarities and features, and beside another one over the same ids."""
 
 import itertools
 
@@ -6,21 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from graph_cases import fails, films, planted, random_adjacency
+from graph_cases import fails, fast, films, graphs, planted, random_adjacency
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.metrics import normalized_mutual_info_score
 
 from air_recsys import SimilarityGraph
-from air_recsys.graphs import comparison
+from air_recsys.graphs.comparison import node_pairs
 
 
 def expected_agreement(graph, similarity):
-    return expected_agreement_of(graph.to_scipy().toarray(), similarity)
-
-
-def expected_agreement_of(adjacency, similarity):
     """Spearman over pairs, and the ten strongest neighbours, by loops."""
+    adjacency = graph.to_scipy().toarray()
     pairs = list(itertools.combinations(range(len(adjacency)), 2))
     means = []
     for node, row in enumerate(adjacency):
@@ -45,6 +44,7 @@ def similarity():
 
 def near(found, expected):
     assert found.index.tolist() == list(expected)
+    assert (found.name, found.dtype) == ("agreement", np.float64)
     np.testing.assert_allclose(found, list(expected.values()), rtol=1e-9)
 
 
@@ -80,18 +80,18 @@ def test_of_similarities_that_are_not_symmetric_the_symmetric_part_counts(graph,
     near(graph.similarity_to(similarity + 0.3 * shift), expected_agreement(graph, similarity))
 
 
-def test_flags_are_compared_by_jaccard(graph):
+def test_flags_are_compared_by_jaccard_and_other_features_by_cosine_in_blocks_of_any_size(graph, blocks_of):
     flags = np.random.default_rng(0).random((25, 6)) < 0.4
     flags[:, 0] |= ~flags.any(axis=1)
     expected = expected_agreement(graph, 1 - squareform(pdist(flags, "jaccard")))
-    near(graph.similarity_to(pd.DataFrame(flags, index=graph.ids)), expected)
-    near(graph.similarity_to(flags.astype(int)), expected)
-    near(graph.similarity_to(sp.csr_array(flags.astype(float))), expected)
-
-
-def test_other_features_are_compared_by_cosine(graph):
+    for form in (pd.DataFrame(flags, index=graph.ids), flags.astype(int), sp.csr_array(flags.astype(float))):
+        near(graph.similarity_to(form), expected)
     features = np.random.default_rng(0).normal(size=(25, 6))
-    near(graph.similarity_to(features), expected_agreement(graph, 1 - squareform(pdist(features, "cosine"))))
+    expected = expected_agreement(graph, 1 - squareform(pdist(features, "cosine")))
+    near(graph.similarity_to(features), expected)
+    for entries in (1, 60):
+        blocks_of(entries)
+        near(graph.similarity_to(features), expected)
 
 
 def test_nodes_about_which_nothing_is_known_are_left_out(graph):
@@ -99,17 +99,16 @@ def test_nodes_about_which_nothing_is_known_are_left_out(graph):
     features.loc[101, 3] = np.nan
     features.loc[102] = 0
     some = [id for id in graph.ids if id not in (101, 102)]
-    pd.testing.assert_series_equal(
-        graph.similarity_to(features), graph.subgraph(some).similarity_to(features.loc[some])
-    )
+    expected = graph.subgraph(some).similarity_to(features.loc[some])
+    pd.testing.assert_series_equal(graph.similarity_to(features), expected)
 
 
 def test_nodes_without_neighbors_and_with_one_leave_the_mean_to_the_others():
     adjacency = np.zeros((6, 6))
     adjacency[1:5, 1:5] = random_adjacency(4, 0, density=1)
     adjacency[4, 5] = adjacency[5, 4] = 1
-    similarity = random_adjacency(6, 1, density=1)
-    near(SimilarityGraph(adjacency, range(6)).similarity_to(similarity), expected_agreement_of(adjacency, similarity))
+    similarity, graph = random_adjacency(6, 1, density=1), SimilarityGraph(adjacency, range(6))
+    near(graph.similarity_to(similarity), expected_agreement(graph, similarity))
 
 
 def test_a_table_is_of_similarities_only_where_its_columns_are_its_ids(graph):
@@ -125,20 +124,8 @@ def test_missing_values_may_be_of_any_type(graph):
     features = pd.DataFrame({"age": np.arange(25) % 7 + 1, "old": np.arange(25) % 3 == 0}, index=graph.ids)
     nullable = features.astype({"age": "Int64", "old": "boolean"})
     nullable.loc[[101, 103], "age"] = pd.NA
-    pd.testing.assert_series_equal(
-        graph.similarity_to(nullable), graph.similarity_to(features.drop(index=[101, 103]).astype(float))
-    )
-
-
-@pytest.mark.parametrize(("entries", "largest"), [(1, 1), (60, 10), (10_000, 300)])
-def test_products_are_taken_once_and_in_blocks(monkeypatch, blocks_of, graph, entries, largest):
-    features = np.random.default_rng(0).normal(size=(25, 6))
-    expected = graph.similarity_to(features)
-    blocks_of(entries)
-    blocks, einsum = [], np.einsum
-    monkeypatch.setattr(np, "einsum", lambda form, own, other: blocks.append(len(own)) or einsum(form, own, other))
-    pd.testing.assert_series_equal(graph.similarity_to(features), expected)
-    assert max(blocks) == largest
+    expected = graph.similarity_to(features.drop(index=[101, 103]).astype(float))
+    pd.testing.assert_series_equal(graph.similarity_to(nullable), expected)
 
 
 def test_a_graph_made_of_the_similarities_agrees_fully_and_one_without_edges_says_nothing(similarity):
@@ -150,21 +137,15 @@ def test_a_graph_made_of_the_similarities_agrees_fully_and_one_without_edges_say
 
 
 def test_pairs_are_drawn_only_where_there_are_too_many():
-    np.testing.assert_array_equal(comparison.node_pairs(2000), np.triu_indices(2000, k=1))
-    assert len(comparison.node_pairs(2001)[0]) == 2_000_000
-
-
-def test_many_nodes_are_judged_by_a_sample_of_pairs(monkeypatch, graph, similarity):
-    exact = graph.similarity_to(similarity)
-    monkeypatch.setattr(comparison, "_MOST_PAIRS", 299)
-    sampled = graph.similarity_to(similarity)
-    pd.testing.assert_series_equal(sampled, graph.similarity_to(similarity))
-    assert sampled["top_10"] == exact["top_10"]
-    assert 0 < abs(sampled["all_pairs"] - exact["all_pairs"]) < 0.1
-    first, second = comparison.node_pairs(25)
+    np.testing.assert_array_equal(node_pairs(2000), np.triu_indices(2000, k=1))
+    first, second = node_pairs(2001)
+    assert len(first) == 2_000_000
     assert (first != second).all()
-    assert set(second.tolist()) == set(range(25))
-    assert set(((second - first) % 25).tolist()) == set(range(1, 25))
+    for drawn in (first, second, (second - first) % 2001):  # any node, with any other
+        counts = np.bincount(drawn, minlength=2001)
+        assert counts[1:].min() > 800
+        assert counts.max() < 1200
+    np.testing.assert_array_equal(node_pairs(2001), (first, second))
 
 
 # -------------------------------------------------------------------- labels
@@ -178,11 +159,14 @@ def test_labels_agree_as_defined():
     pairs = np.triu_indices(len(groups), 1)
     inside, outside = adjacency[pairs][same[pairs]], adjacency[pairs][~same[pairs]]
     order = inside[:, None] - outside
-    assert found["homophily"] == pytest.approx(adjacency[same].sum() / adjacency.sum())
-    assert found["all_pairs"] == pytest.approx(same[pairs].mean())
-    assert found["auc"] == pytest.approx(((order > 0) + 0.5 * (order == 0)).mean())
-    assert found["nmi"] == 1
-    assert found["top_10"] == pytest.approx(expected_agreement(graph, same.astype(float))["top_10"])
+    expected = {
+        "top_10": expected_agreement(graph, same.astype(float))["top_10"],
+        "all_pairs": same[pairs].mean(),
+        "homophily": adjacency[same].sum() / adjacency.sum(),
+        "auc": ((order > 0) + 0.5 * (order == 0)).mean(),
+        "nmi": 1,
+    }
+    near(found, expected)
     pd.testing.assert_series_equal(graph.similarity_to(groups), found)
 
 
@@ -195,12 +179,6 @@ def test_labels_of_any_kind_and_missing_ones():
     pd.testing.assert_series_equal(found, graph.similarity_to(names.iloc[5:]))
 
 
-def test_the_figures_are_one_series_of_floats(graph, similarity):
-    for side in (similarity, np.arange(25) % 2):
-        found = graph.similarity_to(side)
-        assert (found.name, found.dtype) == ("agreement", np.float64)
-
-
 def test_labels_are_compared_with_the_communities_that_the_graph_names(graph):
     labels = np.arange(25) % 3
     expected = normalized_mutual_info_score(labels, graph.communities())
@@ -208,27 +186,19 @@ def test_labels_are_compared_with_the_communities_that_the_graph_names(graph):
     assert normalized_mutual_info_score(labels, graph.communities(random_state=1)) != expected
 
 
-def test_labels_of_which_few_are_shared():
+def test_labels_of_which_few_all_or_none_are_shared_or_beside_no_edges():
     graph = films()
-    assert graph.similarity_to(["x", "x", "y", "z"])["auc"] == pytest.approx(
-        0.8
-    )  # one of the five other pairs weighs more
+    assert graph.similarity_to(["x", "x", "y", "z"])["auc"] == pytest.approx(0.8)  # one of five pairs weighs more
     found = graph.similarity_to(["w", "x", "y", "z"])
     assert np.isnan(found["auc"])
     assert found["all_pairs"] == found["homophily"] == 0
     assert graph.similarity_to(pd.Series(["x", "x"], index=[10, 20]))["all_pairs"] == 1
-
-
-def test_labels_beside_a_graph_without_edges():
+    found = graph.similarity_to(["x"] * 4)
+    assert np.isnan(found["auc"])
+    assert found["homophily"] == found["all_pairs"] == 1
     found = SimilarityGraph(np.zeros((4, 4)), range(4)).similarity_to(["x", "x", "y", "y"])
     assert found[["top_10", "homophily"]].isna().all()
     assert found["auc"] == 0.5
-
-
-def test_a_single_label_leaves_nothing_to_tell_apart():
-    found = films().similarity_to(["x"] * 4)
-    assert np.isnan(found["auc"])
-    assert found["homophily"] == found["all_pairs"] == 1
 
 
 @pytest.mark.parametrize(
@@ -250,3 +220,49 @@ def test_a_single_label_leaves_nothing_to_tell_apart():
 def test_unusable_side_information_is_named(side, message):
     with fails(message):
         films().similarity_to(side)
+
+
+# -------------------------------------------------------------------- another graph
+
+
+@fast
+@given(graphs(), st.randoms())
+def test_a_graph_shares_all_with_itself_in_whatever_order(graph, random):
+    order = random.sample(graph.ids.tolist(), len(graph))
+    found = graph.compare(graph.subgraph(order))
+    assert found["edges"] == found["other_edges"] == found["shared_edges"] == graph.n_edges
+    assert found["jaccard"] == 1 or graph.n_edges == 0
+    assert found["spearman"] == 1 or graph.n_edges < 2
+
+
+@fast
+@given(st.integers(3, 9), st.integers(0, 999))
+def test_what_two_graphs_share_is_counted_from_both_sides_alike(size, seed):
+    first = SimilarityGraph(random_adjacency(size, seed), range(size))
+    second = SimilarityGraph(random_adjacency(size, seed + 1000), range(size))
+    found, back = first.compare(second), second.compare(first)
+    edges, others = (set(map(tuple, g.edge_list()[["source", "target"]].to_numpy())) for g in (first, second))
+    assert found["shared_edges"] == len(edges & others) == back["shared_edges"]
+    assert (found["edges"], found["other_edges"]) == (len(edges), len(others))
+    if edges | others:
+        assert found["jaccard"] == len(edges & others) / len(edges | others) == back["jaccard"]
+    pd.testing.assert_series_equal(found[["spearman", "nmi"]], back[["spearman", "nmi"]])
+    assert (found.name, found.dtype) == ("comparison", np.float64)
+
+
+def test_weights_in_the_reverse_order_correlate_to_minus_one_and_communities_by_mutual_information():
+    adjacency = random_adjacency(6, 0, density=1)
+    reverse = np.where(adjacency > 0, 2 - adjacency, 0)
+    found = SimilarityGraph(adjacency, range(6)).compare(SimilarityGraph(reverse, range(6)))
+    assert (found["jaccard"], found["spearman"]) == (1, -1)
+    graph, other = planted()[0], planted(seed=9)[0]
+    assert graph.compare(graph.top(10))["nmi"] == 1
+    assert graph.compare(other)["nmi"] < 0.3
+
+
+@pytest.mark.parametrize("ids", [[10, 20, 30], [10, 20, 30, 50], [10, 20, 30, 40, 50]])
+def test_graphs_over_other_ids_are_refused(ids):
+    other = SimilarityGraph(np.zeros((len(ids), len(ids))), ids)
+    missing = int(40 not in ids)
+    with fails(f"expected a graph over the same ids, found {missing} of 4 missing in a graph of {len(ids)}"):
+        films().compare(other)

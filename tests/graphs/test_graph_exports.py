@@ -25,10 +25,6 @@ def export(graph, form, path):
     return getattr(graph, f"to_{form}")(path)
 
 
-def dense(read, ids):
-    return nx.to_numpy_array(read, nodelist=[str(id) for id in ids])
-
-
 def of_edges(table, ids):
     rows = {id: row for row, id in enumerate(ids)}
     matrix = np.zeros((len(rows), len(rows)))
@@ -45,6 +41,8 @@ def of_edges(table, ids):
 def test_networkx_keeps_ids_weights_and_nodes_without_edges(graph):
     found = graph.to_networkx()
     assert list(found.nodes) == graph.ids.tolist()
+    assert {type(node) for node in found.nodes} == {int}
+    assert found.number_of_edges() == graph.n_edges
     np.testing.assert_array_equal(nx.to_numpy_array(found), graph.to_scipy().toarray())
 
 
@@ -56,30 +54,27 @@ def test_networkx_nodes_hold_what_is_known_as_plain_values():
     assert found.nodes[20] == {"title": HOSTILE, "kids": True, "label": HOSTILE}
     assert found.nodes[40] == {"label": "40"}
     assert [type(value) for value in found.nodes[30].values()] == [str, int, bool, str]
-    assert films().to_networkx(labels=False).nodes[2] == found.nodes[30]
-
-
-def test_a_column_called_label_is_left_as_it_is():
+    by_row = films().to_networkx(labels=False)
+    assert list(by_row.nodes) == [0, 1, 2, 3]
+    assert by_row.nodes[2] == found.nodes[30]
+    # A column called label is left as it is.
     table = pd.DataFrame({"label": ["x", "y"], "title": ["A", "B"]}, index=[1, 2])
     graph = SimilarityGraph(PAIR, [1, 2], attributes=table, label="title")
     assert graph.to_networkx().nodes[1] == {"label": "x", "title": "A"}
 
 
 @every_form
-def test_files_read_back_equal(tmp_path, form):
+def test_files_read_back_equal_and_hold_hostile_titles_as_text(tmp_path, form):
     graph = films()
     path = export(graph, form, tmp_path / "films")
     found = FORMS[form](path)
-    np.testing.assert_array_equal(dense(found, graph.ids), graph.to_scipy().toarray())
+    matrix = nx.to_numpy_array(found, nodelist=[str(id) for id in graph.ids])
+    np.testing.assert_array_equal(matrix, graph.to_scipy().toarray())
     nodes = {name: dict(known) for name, known in found.nodes(data=True)}
     assert nodes["30"] == {"title": "Plums (1991)", "year": 1991, "kids": True, "label": "Plums (1991)"}
     assert nodes["20"] == {"title": HOSTILE, "kids": True, "label": HOSTILE}
     assert nodes["40"] == {"label": "40"}
-
-
-@every_form
-def test_hostile_titles_stand_in_the_file_as_text(tmp_path, form):
-    content = export(films(), form, tmp_path / "films").read_text(encoding="utf-8")
+    content = path.read_text(encoding="utf-8")
     assert "<script" not in content
     assert "&lt;script&gt;" in content
 
@@ -99,14 +94,6 @@ def test_columns_that_gexf_needs_for_itself_are_renamed(tmp_path):
     table = pd.DataFrame({"id": [7, 8], "start": [1990, 1991], "viz": ["x", "y"]}, index=["a", "b"])
     path = SimilarityGraph(PAIR, "ab", attributes=table).to_gexf(tmp_path / "graph.gexf")
     assert dict(nx.read_gexf(path).nodes["a"]) == {"id_": 7, "start_": 1990, "viz_": "x", "label": "a"}
-
-
-@pytest.mark.parametrize("form", [*FORMS, "parquet"])
-def test_ids_that_are_alike_as_text_are_refused(tmp_path, form):
-    graph = SimilarityGraph(PAIR, [1, "1"], "item")
-    with fails("expected item ids that differ as text, as the file holds them, found two alike"):
-        export(graph, form, tmp_path / "graph")
-    assert list(tmp_path.iterdir()) == []
 
 
 # -------------------------------------------------------------------- tables
@@ -132,6 +119,7 @@ def test_csv_of_the_nodes_keeps_those_without_edges_and_hostile_titles(tmp_path)
 def test_parquet_keeps_types(tmp_path):
     graph = films()
     path = graph.to_parquet(tmp_path / "edges.parquet", nodes=tmp_path / "nodes.parquet")
+    assert pq.read_schema(path).names == ["source", "target", "weight"]
     edges, nodes = pd.read_parquet(path), pd.read_parquet(tmp_path / "nodes.parquet")
     pd.testing.assert_frame_equal(edges, graph.edge_list())
     again = SimilarityGraph(of_edges(edges, graph.ids), nodes["item"], "item", attributes=nodes, label="title")
@@ -141,27 +129,19 @@ def test_parquet_keeps_types(tmp_path):
     assert again.labels.tolist() == graph.labels.tolist()
 
 
-def test_parquet_writes_ids_of_several_types_as_text(tmp_path):
-    adjacency = np.zeros((3, 3))
+def test_parquet_writes_ids_and_attributes_of_several_types_as_text_and_missing_ones_as_missing(tmp_path):
+    adjacency, ids = np.zeros((3, 3)), [1, 2, "b"]
     adjacency[0, 1] = adjacency[1, 0] = 1
-    nodes = tmp_path / "nodes.parquet"
-    path = SimilarityGraph(adjacency, [1, 2, "b"]).to_parquet(tmp_path / "edges.parquet", nodes=nodes)
+    table = pd.DataFrame(
+        {"mixed": pd.Series([1, "a", None], dtype=object).to_numpy()}, index=pd.Index(ids, dtype=object)
+    )
+    graph, nodes = SimilarityGraph(adjacency, ids, attributes=table), tmp_path / "nodes.parquet"
+    path = graph.to_parquet(tmp_path / "edges.parquet", nodes=nodes)
     assert pd.read_parquet(path).to_numpy().tolist() == [["1", "2", 1.0]]
-    assert pd.read_parquet(nodes)["node"].tolist() == ["1", "2", "b"]
-
-
-def test_attributes_of_several_types_become_text_and_missing_ones_stay_missing(tmp_path):
-    table = pd.DataFrame({"mixed": pd.Series([1, "a", None], dtype=object).to_numpy()}, index=[1, 2, 3])
-    graph = SimilarityGraph(np.zeros((3, 3)), [1, 2, 3], attributes=table)
-    graph.to_parquet(tmp_path / "edges.parquet", nodes=tmp_path / "nodes.parquet")
-    found = pd.read_parquet(tmp_path / "nodes.parquet")["mixed"]
-    assert found[:2].tolist() == ["1", "a"]
-    assert found.isna().tolist() == [False, False, True]
-
-
-def test_a_parquet_file_has_no_other_columns(tmp_path):
-    path = films().to_parquet(tmp_path / "edges.parquet")
-    assert pq.read_schema(path).names == ["source", "target", "weight"]
+    found = pd.read_parquet(nodes)
+    assert found["node"].tolist() == ["1", "2", "b"]
+    assert found["mixed"][:2].tolist() == ["1", "a"]
+    assert found["mixed"].isna().tolist() == [False, False, True]
 
 
 def test_texts_that_utf8_cannot_hold(tmp_path):
@@ -178,23 +158,23 @@ def test_texts_that_utf8_cannot_hold(tmp_path):
 
 
 @pytest.mark.parametrize("form", [*FORMS, "csv", "parquet"])
-def test_every_file_is_written_at_once_and_replaces_an_older_one(tmp_path, form):
+def test_every_file_is_written_at_once_into_a_folder_that_is_there(tmp_path, form):
     path = tmp_path / "graph"
     path.write_text("older")
     assert export(films(), form, str(path)) == path
     assert path.read_bytes() != b"older"
+    assert export(SimilarityGraph(np.zeros((2, 2)), "ab"), form, path).stat().st_size > 0  # without edges
+    with fails("expected an existing folder for graph", ParameterError):
+        export(films(), form, tmp_path / "nowhere" / "graph")
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("form", [*FORMS, "csv", "parquet"])
-def test_a_graph_without_edges_is_written_too(tmp_path, form):
-    assert export(SimilarityGraph(np.zeros((2, 2)), "ab"), form, tmp_path / "graph").stat().st_size > 0
-
-
-@pytest.mark.parametrize("form", [*FORMS, "csv", "parquet"])
-def test_a_missing_folder_is_named(tmp_path, form):
-    with fails("expected an existing folder for graph", ParameterError):
-        export(films(), form, tmp_path / "nowhere" / "graph")
+@pytest.mark.parametrize("form", [*FORMS, "parquet"])
+def test_ids_that_are_alike_as_text_are_refused(tmp_path, form):
+    graph = SimilarityGraph(PAIR, [1, "1"], "item")
+    with fails("expected item ids that differ as text, as the file holds them, found two alike"):
+        export(graph, form, tmp_path / "graph")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -217,22 +197,18 @@ def stand_in(monkeypatch, name, **members):
     monkeypatch.setitem(sys.modules, name, module)
 
 
-def check_pyg(data, graph):
+@pytest.mark.parametrize("itself", [False, True])
+def test_pyg_gets_both_directions_of_every_edge(monkeypatch, itself):
+    if itself:
+        pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+    else:
+        stand_in(monkeypatch, "torch_geometric.data", Data=types.SimpleNamespace)
+    data = films().to_pyg()
     assert data.edge_index.dtype == torch.int64
     assert data.edge_weight.dtype == torch.float32
     assert (data.num_nodes, data.ids) == (4, [10, 20, 30, 40])
     matrix = torch.zeros(4, 4).index_put_(tuple(data.edge_index), data.edge_weight, accumulate=True).numpy()
-    np.testing.assert_array_equal(matrix, graph.to_scipy().toarray().astype(np.float32))
-
-
-def test_pyg_gets_both_directions_of_every_edge(monkeypatch):
-    stand_in(monkeypatch, "torch_geometric.data", Data=types.SimpleNamespace)
-    check_pyg(films().to_pyg(), films())
-
-
-def test_pyg_itself():
-    pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-    check_pyg(films().to_pyg(), films())
+    np.testing.assert_array_equal(matrix, films().to_scipy().toarray().astype(np.float32))
 
 
 def test_pygsp_gets_a_matrix_and_not_a_sparse_array(monkeypatch):
@@ -246,11 +222,3 @@ def test_pygsp_itself():
     pytest.importorskip("pygsp", reason="PyGSP is not installed")
     found = films().to_pygsp()
     np.testing.assert_allclose(found.L.toarray(), films().laplacian().toarray())
-
-
-def test_to_html_hands_the_graph_to_the_explorer(monkeypatch, tmp_path):
-    calls = []
-    monkeypatch.setattr("air_recsys.report.write_explorer", lambda *args, **options: calls.append((args, options)))
-    graph = films()
-    graph.to_html(tmp_path / "page.html", title="Films")
-    assert calls == [((tmp_path / "page.html", graph), {"title": "Films", "max_nodes": 10_000})]

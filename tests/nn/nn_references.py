@@ -18,24 +18,23 @@ F64 = torch.float64
 CPU = torch.device("cpu")
 
 
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
 def row_softmin(logits: Tensor) -> Tensor:
     weights = torch.softmax(-logits, dim=1)
     return (weights + weights.T) / 2
 
 
-def global_sum(logits: Tensor) -> Tensor:
-    weights = torch.exp(logits) / torch.exp(logits).sum()
-    return weights + weights.T
-
-
-def global_product(logits: Tensor) -> Tensor:
-    return torch.exp(logits + logits.T) / torch.exp(logits).sum()
-
-
 ADJACENCY: dict[str, Callable[[Tensor], Tensor]] = {
     "row_softmin": row_softmin,
-    "global_sum": global_sum,
-    "global_product": global_product,
+    "global_sum": lambda logits: (torch.exp(logits) + torch.exp(logits).T) / torch.exp(logits).sum(),
+    "global_product": lambda logits: torch.exp(logits + logits.T) / torch.exp(logits).sum(),
 }
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.backends import mkldnn
 
-from air_recsys.nn import devices as products
+from air_recsys.nn import devices
 from air_recsys.nn.devices import fast_products, rounds_as_float32
 
 SWITCH = getattr(mkldnn, "matmul", None)
@@ -35,54 +35,39 @@ def test_the_switch_of_torch_is_as_before_also_after_an_error():
     assert switch() == before
 
 
-@pytest.mark.parametrize(
-    "matrix", [torch.zeros(200, 200, dtype=torch.float64), torch.zeros(127, 500), torch.zeros(500, 20)]
-)
-def test_nothing_changes_for_other_matrices(matrix):
-    before = switch()
-    with fast_products(matrix):
-        assert switch() == before
-
-
 @needs_switch
-@pytest.mark.parametrize("shape", [(200, 140), (128, 128)])
-def test_large_float32_matrices_are_given_to_the_faster_library_if_it_is_exact(shape, monkeypatch):
+@pytest.mark.parametrize("exact", [True, False])
+def test_large_float32_matrices_alone_are_given_to_the_faster_library_if_it_is_exact(exact, monkeypatch):
     before = switch()
-    for exact in (True, False):
-        monkeypatch.setattr(products, "rounds_as_float32", lambda exact=exact: exact)
+    monkeypatch.setattr(devices, "rounds_as_float32", lambda: exact)
+    for shape in ((200, 140), (128, 128)):
         with fast_products(torch.zeros(shape)):
             assert switch() == ("bf16" if exact else before)
+    for other in (torch.zeros(200, 200, dtype=torch.float64), torch.zeros(127, 500), torch.zeros(500, 20)):
+        with fast_products(other):
+            assert switch() == before
 
 
-@needs_switch
-def test_a_library_that_rounds_to_bfloat16_is_not_taken(monkeypatch):
-    class Rounding:
-        """A processor that multiplies in bfloat16 where it may."""
+class Rounding:
+    """A processor that multiplies in bfloat16 where it may."""
 
-        fp32_precision = "none"
+    fp32_precision = "none"
 
+
+@pytest.mark.parametrize("kind", [pytest.param(Rounding, marks=needs_switch), None])
+def test_a_library_that_rounds_to_bfloat16_is_not_taken_and_a_torch_without_the_switch_is_no_error(kind, monkeypatch):
     def rounded(left, right):
         if Rounding.fp32_precision == "bf16":
             return multiply(left.bfloat16(), right.bfloat16()).float()
         return multiply(left, right)
 
     multiply = torch.Tensor.__matmul__
-    monkeypatch.setattr(products, "_MATMUL", Rounding)
+    monkeypatch.setattr(devices, "_MATMUL", kind)
     monkeypatch.setattr(torch.Tensor, "__matmul__", rounded)
     rounds_as_float32.cache_clear()
     try:
         assert not rounds_as_float32()
         with fast_products(torch.zeros(200, 200)):
             assert Rounding.fp32_precision == "none"
-    finally:
-        rounds_as_float32.cache_clear()
-
-
-def test_a_torch_without_the_switch_is_no_error(monkeypatch):
-    monkeypatch.setattr(products, "_MATMUL", None)
-    rounds_as_float32.cache_clear()
-    try:
-        with fast_products(torch.zeros(200, 200)) as nothing:
-            assert nothing is None
     finally:
         rounds_as_float32.cache_clear()

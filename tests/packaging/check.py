@@ -1,8 +1,7 @@
 """Install the package for an interpreter as a user would, and print a table of what works.
 
     python tests/packaging/check.py --python python3.12 --pins tested
-    python tests/packaging/check.py --python python3.11 --pins lowest --steps core,tests
-    python tests/packaging/check.py --below environment/bin/python   # has a torch, which is not downloaded again
+    python tests/packaging/check.py --python python3.11 --pins lowest --only core tests
 
 Pins: "newest" (what pip finds), "tested" (constraints.txt) or "lowest" (each lower bound of pyproject.toml). Needs pip
 and setuptools >= 77 where it runs, and a registry to install from.
@@ -17,116 +16,45 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from contents import faults, unpack, wheel_files
 from environments import ROOT, Environment, PackagingError, build, command, copy_sources
-from promises import closed, kept
-from works import demo, import_seconds, round_trip, versions
+from promises import demo, kept, round_trip, versions
 
-_MODELS = ("air", "model_contract", "posterior_models", "storage/test_model_files")
-TESTS = ["tests/graphs", "tests/nn", "tests/training", *[f"tests/models/test_{name}.py" for name in _MODELS]]
+TESTS = [f"tests/{name}" for name in ("graphs", "nn", "training", "models/storage", "models/test_model_contract.py")]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CORE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 
 
 class Check:
-    """The steps, each a row of the table.
+    """The steps by their names, each in an environment of its own."""
 
-    Parameters
-    ----------
-    folder : Path
-        A new folder for all that is made.
-    python : str
-        The interpreter.
-    pins : {"newest", "tested", "lowest"}
-    below : str, optional
-        Interpreter of an environment whose packages may be used.
-    """
-
-    def __init__(self, folder: Path, python: str, pins: str, below: str | None) -> None:
-        self.folder, self.python_command, self.below = folder, python, below
-        self.pins, self.failed = pins, False
+    def __init__(self, folder: Path, python: str, pins: str) -> None:
+        self.folder, self.python, self.pins = folder, python, pins
         self.sources = copy_sources(folder / "sources")
         self.wheel = build(self.sources, "wheel", folder / "wheel")
-        self.core = self._environment("core", below)
+        self.steps: dict[str, Callable[[], str | None]] = {"core": self.core, "demo": self.demo, "tests": self.tests}
+        self.steps |= {f"extra {extra}": partial(self.extra, extra) for extra in EXTRAS}
 
-    def row(self, name: str, step: Callable[[], str]) -> bool:
-        """Run a step and print its row: what it returns, or its error, and the seconds that it took."""
-        begin = time.perf_counter()
-        try:
-            found = step() or "ok"
-        except PackagingError as error:
-            found, self.failed = "**fails**: " + " / ".join(str(error).splitlines()[-6:]), True
-        _say(f"| {name} | {found} | {time.perf_counter() - begin:.0f} |")
-        return not found.startswith("**")
+    def core(self) -> str:
+        """Save a model and load it elsewhere; return the versions."""
+        made = self._installed("core", CORE)
+        round_trip(made)
+        return ", ".join(f"{name} {version}" for name, version in versions(made).items())
 
-    def run(self, steps: set[str], extras: list[str]) -> None:
-        """Print the table."""
-        _say("| step | found | s |\n|---|---|---|")
-        if not self.row("install", self._install):
-            return
-        if "core" in steps:
-            self._core()
-        if "extras" in steps:
-            self.row("without extras, errors name them", self._names)
-            for extra in extras:
-                self.row(f"extra {extra}", lambda extra=extra: self._extra(extra))
-        if "tests" in steps:
-            self.row("tests of graphs, nn, training, models", self._tests)
+    def demo(self) -> None:
+        """Run the first command of the README."""
+        demo(self._installed("demo", CORE, "viz"))
 
-    def _core(self) -> None:
-        self.row("wheel and sdist", self._distributions)
-        self.row("save, load elsewhere", lambda: round_trip(self.core) or "")
-        self.row("import without torch", lambda: f"{import_seconds(self.core):.2f} s of the processor")
-        self.row("air-recsys demo", self._demo)
+    def extra(self, extra: str) -> None:
+        """Run what an extra promises, where no other one is; a host may want a newer core than the lowest."""
+        kept(self._installed(f"extra-{extra}", [], extra), extra)
 
-    def _environment(self, name: str, below: str | Path | None) -> Environment:
-        made = Environment.make(self.python_command, self.folder / name)
-        if below is not None:
-            made.lay_over(below)
-        return made
-
-    def _layer(self, name: str, lines: list[str], *requirements: str) -> Environment:
-        """Make an environment over the core's with more packages, as if they were installed alone."""
-        made = self._environment(name, self.core.python)
-        made.install("--no-deps", "--ignore-installed", self.wheel)  # for its commands: the core has one already
-        made.install(*self._pinned(name, lines), *requirements)
-        return made
-
-    def _pinned(self, name: str, lines: list[str]) -> list[str | Path]:
-        """Options of pip for the versions of some requirements; hosts may want a newer core than the lowest."""
-        files = {"newest": None, "tested": ROOT / "constraints.txt"}
-        file = files[self.pins] if self.pins in files else _lowest(lines, self.folder / f"{name}.txt")
-        return [] if file is None else ["-c", file]
-
-    def _install(self) -> str:
-        self.core.install(*self._pinned("core", CORE), self.wheel)
-        return ", ".join(f"{name} {version}" for name, version in versions(self.core).items())
-
-    def _distributions(self) -> str:
-        found = faults(self.wheel, self.sources)
-        again = build(unpack(build(self.sources, "sdist", self.folder), self.folder / "sdist"), "wheel", self.folder)
-        if found or wheel_files(again) != wheel_files(self.wheel):
-            raise PackagingError("\n".join([*found, "the sdist builds another wheel"]))
-        return f"{len(wheel_files(self.wheel))} files, {self.wheel.stat().st_size / 1e6:.1f} MB"
-
-    def _demo(self) -> str:
-        demo(self._layer("demo", [*CORE, *EXTRAS["viz"]], f"{self.wheel}[viz]"))
-        return "ok"
-
-    def _names(self) -> str:
-        found = closed(self.core)
-        if found:
-            raise PackagingError("\n".join(f"{door}: {text}" for door, text in found.items()))
-        return "ok"
-
-    def _extra(self, extra: str) -> str:
-        return kept(self._layer(f"extra-{extra}", EXTRAS[extra], f"{self.wheel}[{extra}]"), extra)
-
-    def _tests(self) -> str:
-        lines = [*CORE, *EXTRAS["viz"], *EXTRAS["data"]]
-        made = self._layer("tests", lines, f"{self.wheel}[viz,data]", "pytest", "hypothesis")
+    def tests(self) -> str:
+        """Run a part of the tests; return their last line."""
+        made = self._installed("tests", CORE, "viz", "data")
+        made.install("pytest", "hypothesis")
         # Old versions warn of what newer ones do.
         quiet = ["-W", "ignore::DeprecationWarning"] if self.pins == "lowest" else []
         # The tests of a copy that has no package: what they import is what was installed.
@@ -134,32 +62,43 @@ class Check:
         shown = command([made.python, "-P", "-m", "pytest", "-q", *quiet, *TESTS], self.sources)
         return shown.splitlines()[-1]
 
+    def _installed(self, name: str, core: list[str], *extras: str) -> Environment:
+        made = Environment.make(self.python, self.folder / name)
+        lines = [*core, *(line for extra in extras for line in EXTRAS[extra])]
+        made.install(*self._pinned(name, lines), f"{self.wheel}[{','.join(extras)}]" if extras else self.wheel)
+        return made
 
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def _lowest(lines: list[str], file: Path) -> Path:
-    """Write the lower bound of each requirement as a pin."""
-    found = [re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in lines]
-    file.write_text("".join(f"{match[1]}=={match[2]}\n" for match in found if match), encoding="utf-8")
-    return file
+    def _pinned(self, name: str, lines: list[str]) -> list[str | Path]:
+        """Options of pip for the versions of some requirements."""
+        if self.pins == "newest":
+            return []
+        if self.pins == "tested":
+            return ["-c", ROOT / "constraints.txt"]
+        file = self.folder / f"{name}.txt"
+        found = [re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", line) for line in lines]
+        file.write_text("".join(f"{match[1]}=={match[2]}\n" for match in found if match), encoding="utf-8")
+        return ["-c", file]
 
 
 def main() -> int:
-    """Check and return 1 where a step failed."""
+    """Print the table, a row a step: what it returns, or its error, and its seconds; return 1 where one has failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--pins", choices=("newest", "tested", "lowest"), default="newest")
-    parser.add_argument("--below", help="interpreter of an environment whose packages may be used")
-    parser.add_argument("--steps", default="core,extras,tests", help="of core, extras, tests")
-    parser.add_argument("--extras", default=",".join(EXTRAS), help="all by default")
-    given = parser.parse_args()
+    parser.add_argument("--only", nargs="*", help="names of steps: core, demo, tests, 'extra viz', ...")
+    given, failed = parser.parse_args(), False
+    print("| step | found | s |\n|---|---|---|", flush=True)  # noqa: T201
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(Path(folder), given.python, given.pins, given.below)
-        check.run(set(given.steps.split(",")), given.extras.split(","))
-    return int(check.failed)
+        for name, step in Check(Path(folder), given.python, given.pins).steps.items():
+            if given.only and name not in given.only:
+                continue
+            begin = time.perf_counter()
+            try:
+                found = step() or "ok"
+            except PackagingError as error:
+                found, failed = "**fails**: " + " / ".join(str(error).splitlines()[-6:]), True
+            print(f"| {name} | {found} | {time.perf_counter() - begin:.0f} |", flush=True)  # noqa: T201
+    return int(failed)
 
 
 if __name__ == "__main__":

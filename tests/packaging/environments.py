@@ -1,10 +1,12 @@
-"""The distributions, built from a copy of the sources, and environments that hold nothing else."""
+"""The distributions, built from a copy of the sources, what they hold, and environments that hold nothing else."""
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,33 +41,34 @@ def build(source: Path, kind: str, out: Path) -> Path:
 
 
 def command(arguments: list[str | Path], folder: Path | None = None) -> str:
-    """Run a program and return what it printed.
-
-    Raises
-    ------
-    PackagingError
-        Where it failed.
-    """
+    """Run a program and return what it printed; raise `PackagingError` where it failed."""
     done = subprocess.run(list(map(str, arguments)), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = [
-            line
-            for line in (done.stdout + done.stderr).splitlines()
-            if line.strip() and not line.startswith("WARNING")
-        ]
-        raise PackagingError("\n".join(lines[-15:]))
+        raise PackagingError((done.stdout + done.stderr)[-2000:].strip())
     return done.stdout
+
+
+def package_files(sources: Path) -> set[str]:
+    """Every file of the package, as a wheel names it."""
+    return {path.relative_to(sources).as_posix() for path in (sources / "air_recsys").rglob("*") if path.is_file()}
+
+
+def wheel_files(wheel: Path) -> dict[str, str]:
+    """Return the digests of the files of a wheel by their names."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+
+
+def faults(wheel: Path, sources: Path) -> list[str]:
+    """Compare a wheel with the package: what is missing, and what is too much beside its metadata."""
+    found = {name for name in wheel_files(wheel) if ".dist-info/" not in name}
+    missing, extra = sorted(package_files(sources) - found), sorted(found - package_files(sources))
+    return [f"missing: {name}" for name in missing] + [f"too much: {name}" for name in extra]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it lies.
-    """
+    """A virtual environment in a folder."""
 
     folder: Path
 
@@ -98,4 +101,4 @@ class Environment:
 
     def run(self, code: str, *arguments: str) -> str:
         """Run Python code, in this environment's folder, and return what it printed."""
-        return command([self.python, "-c", code, *arguments], self.folder)
+        return command([self.python, "-I", "-c", code, *arguments], self.folder)

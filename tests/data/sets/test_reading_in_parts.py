@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from air_recsys import Interactions
 from air_recsys.data.ids import encode_ids
-from air_recsys.data.readers import ratings_parquet
-from air_recsys.data.readers.rating_columns import CodedIds, GrowingColumn, code
+from air_recsys.data.readers.rating_columns import CodedIds, code
 from air_recsys.datasets import make_planted_ratings, read_ratings
-from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.exceptions import DataFileError
 
 pytest.importorskip("pyarrow")
 PARTS = 7  # rows of each
@@ -100,13 +99,6 @@ def test_ids_in_parts_are_ids_at_once(parts, texts):
         assert found.tolist() == wanted.tolist()
 
 
-def test_columns_grow_without_loss():
-    column, parts = GrowingColumn(np.int32), [np.arange(start, start + 3) for start in range(0, 99, 3)]
-    for part in (*parts, np.array([2**40])):
-        column.append(part)
-    assert column.whole().tolist() == [*range(99), 2**40]
-
-
 # -------------------------------------------------------------------- what does not fit
 
 
@@ -139,15 +131,24 @@ def test_a_folder_has_parts_that_are_not_hidden(made, tmp_path):
     refuses("expected at least one rating, found an empty table", tmp_path)
 
 
-def test_rows_are_counted_over_all_parts(made, write):
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("user", "every rating needs its user id, found row 100 without one"),
+        ("rating", "ratings must be finite, found 1 NaN or infinite, the first in row 100"),
+    ],
+)
+def test_rows_are_counted_over_all_parts(made, write, column, message):
     made["user"] = made["user"].map(str)
-    made.loc[100, "user"] = None
-    refuses("every rating needs its user id, found row 100 without one", write(made))
+    made.loc[100, column] = None
+    refuses(message, write(made))
 
 
-def test_ratings_are_counted_over_all_parts(made, write):
-    made.loc[100, "rating"] = np.nan
-    refuses("ratings must be finite, found 1 NaN or infinite, the first in row 100", write(made))
+def test_a_line_of_a_later_chunk_is_named_by_its_number_in_the_file(tmp_path, blocks_of):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating,when\n" + "".join(f"{n % 7},i{n},{n % 5},{n}\n" for n in range(100)) + "1,i5\n")
+    blocks_of(9)
+    refuses("line 102: expected 4 fields", path)
 
 
 def test_times_are_numbers_or_dates_in_all_parts(made, tmp_path, blocks_of):
@@ -160,11 +161,6 @@ def test_times_are_numbers_or_dates_in_all_parts(made, tmp_path, blocks_of):
     made.loc[21:, "when"] = "2024-01-02"
     made.to_csv(path, index=False)
     refuses("ISO 8601 dates as 'when', found '2024-01-02' with rating number 22", path, timestamp="when")
-
-
-def test_rules_are_checked_before_the_file(tmp_path):
-    with pytest.raises(ParameterError, match="duplicates must be one of"):
-        read_ratings(tmp_path / "absent.csv", duplicates="max")  # pyright: ignore[reportArgumentType]
 
 
 # -------------------------------------------------------------------- memory and progress
@@ -185,32 +181,8 @@ def test_little_more_is_held_than_the_ratings(tmp_path, blocks_of):
         assert peak < 24 * n_ratings + 3 * 2**20
 
 
-def test_a_bar_is_shown_for_large_files_or_when_asked(made, write, monkeypatch, capsys):
+def test_a_bar_is_shown_when_asked(made, write, capsys):
     path = write(made)
-    for asked in (None, True):
+    for asked in (None, True, False):
         read_ratings(path, progress=asked)
         assert ("100%" in capsys.readouterr().err) == bool(asked)
-    monkeypatch.setattr("air_recsys.data.readers.ratings_file._LARGE", 1)
-    read_ratings(path)
-    assert "100%" in capsys.readouterr().err
-    read_ratings(path, progress=False)
-    assert not capsys.readouterr().err
-
-
-def test_a_table_of_pairs_alone_has_ratings_of_one(made, write):
-    data = read_ratings(write(made[["user", "item"]]), rating=None)
-    assert data.n_ratings == len(made)
-    assert set(data.ratings) == {1.0}
-
-
-@pytest.mark.parametrize("n_shares", [1, 2, 3, 40])
-def test_shares_are_the_table_in_its_order(made, write, n_shares):
-    """Each row group is in one of them, whatever their number."""
-    path, names = write(made), ratings_parquet.ColumnNames("user", "item", "rating", None)
-    parts = ratings_parquet.read_headers(path, names)
-    shares = [ratings_parquet.read_share(path, names, parts, one, n_shares).to_table() for one in range(n_shares)]
-    users = [share.user_ids[share.users] for share in shares if share.users.size]
-    assert np.concatenate(users).tolist() == made["user"].tolist()
-    assert np.concatenate([share.ratings for share in shares]).tolist() == made["rating"].tolist()
-    n_groups = sum(len(part.rows) for part in parts)
-    assert len(users) == min(n_shares, n_groups)

@@ -1,109 +1,76 @@
-"""The equations of rows against plain linear algebra."""
+"""Entries in blocks of rows, and the equations of rows against plain linear algebra."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from posterior_cases import drawn, observed
+from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior import equations as module
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import SLAB, Equations, Given, Rows, Solution, equations, half_sweep, solve
-from air_recsys.nn.posterior.triangles import packed, size_of, symmetric
+from air_recsys.nn.posterior.equations import SLAB, Equations, Given, Half, Rows, Solution, half_sweep, solve
+from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
+from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.triangles import packed, size_of
+
+M, N = 30, 20
 
 
-def partner(size, width=3, spread=True, seed=0):
-    rng = np.random.default_rng(seed)
-    roots = rng.normal(size=(size, width, width)) * 0.3
-    covariance = packed(torch.as_tensor(roots @ roots.transpose(0, 2, 1))) if spread else None
-    return Rows(torch.as_tensor(rng.normal(size=(size, width))), covariance)
+@pytest.mark.parametrize(("size", "side", "weighted"), [(1, 0, True), (6, 1, False), (7, 1, True), (29, 0, False)])
+def test_blocks_have_the_sums_of_their_rows(size, side, weighted):
+    data = drawn(m=M, n=N)
+    data.seen[6:8] = data.seen[-1] = False  # a block may be empty
+    weights = np.random.default_rng(0).uniform(0.5, 2, data.seen.shape) if weighted else None
+    whole = Entries.of(observed(data, weights=weights), side)
+    m = (M, N)[side]
+    table = torch.rand((N, M)[side], 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    blocks = whole.cut(size)
+    assert [row for rows, _ in blocks for row in range(m)[rows]] == list(range(m))
+    assert max(rows.stop - rows.start for rows, _ in blocks) == min(size, m)
+    for power in (0, 1):
+        parts = torch.cat([entries.sum(table, power) for _, entries in blocks])
+        torch.testing.assert_close(parts, whole.sum(table, power))
+    torch.testing.assert_close(torch.cat([entries.counts() for _, entries in blocks]), whole.counts())
+    for size_of_all in (None, m, 100):
+        ((rows, entries),) = whole.cut(size_of_all)
+        assert rows == slice(0, m)
+        assert entries is whole
 
 
-def system_of(entries, side, other):
-    return equations(Entries.of(entries, side), other, torch.ones_like(other.mean[:, 0]))
+class Part(Exchange):
+    """Some rows of each side; the others are known, and what is found of the own ones is recorded."""
+
+    def __init__(self, rows: slice = slice(None), known: tuple[Half, ...] = ()) -> None:
+        self.rows, self.known = rows, known
+        self.halves: list[Half] = []
+
+    def own(self, side: int, n_rows: int) -> slice:
+        return slice(*self.rows.indices(n_rows))
+
+    def whole(self, side: int, half: Half) -> Half:
+        self.halves.append(half)
+        return self.known[side] if self.known else half
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_exact_partners_give_the_normal_equations(side):
-    data = drawn()
-    entries = observed(data)
-    other = partner(data.seen.shape[1 - side], spread=False)
-    found = system_of(entries, side, other)
-    seen, values = (data.seen.T, data.values.T) if side else (data.seen, data.values)
-    inputs, biases = other.mean.numpy().copy(), other.mean.numpy()[:, -1]
-    inputs[:, -1] = 1
-    for row in (0, 7):
-        place = seen[row]
-        rest = values[row, place] - biases[place]
-        np.testing.assert_allclose(symmetric(found.precision)[row], inputs[place].T @ inputs[place])
-        np.testing.assert_allclose(found.right[row], inputs[place].T @ rest)
-        assert found.squares[row] == pytest.approx(rest @ rest)
+@pytest.mark.parametrize(("sample", "cuts"), [(False, (0, 1, 13)), (True, (0, 20)), (True, (0, 1, 13))])
+def test_the_rows_of_all_parts_are_those_of_one_process(sample, cuts):
+    """With the same numbers drawn: of Gaussians, and of draws."""
+    entries, whole = observed(drawn(m=40, n=30)), Part()
+    parts = [Part(slice(*pair)) for pair in zip(cuts, (*cuts[1:], None), strict=True)]
+    for part in (whole, *parts):
+        part.known = tuple(whole.halves)
+        own = OwnEntries.of(entries, part)
+        Posterior(own, constant(entries), 2, np.random.default_rng(0), sample=sample).sweep()
+    for half, *shared in zip(whole.halves, *(part.halves for part in parts), strict=True):
+        torch.testing.assert_close(torch.cat([each.means for each in shared]), half.means)
+        torch.testing.assert_close(torch.cat([each.errors for each in shared]), half.errors)
+        for number, expected in enumerate(half.rows):
+            if expected is not None:
+                torch.testing.assert_close(torch.cat([each.rows[number] for each in shared]), expected)
 
 
-def test_expectations_are_those_over_draws_of_the_partner():
-    data = drawn(m=4, n=5, density=0.8)
-    entries, other, rng = observed(data), partner(5), np.random.default_rng(1)
-    expected = system_of(entries, 0, other)
-    assert other.covariance is not None
-    draws = np.stack(
-        [
-            rng.multivariate_normal(mean, cov, 40_000)
-            for mean, cov in zip(other.mean.numpy(), other.covariances().numpy(), strict=True)
-        ],
-        axis=1,
-    )  # (s, n, d)
-    inputs = draws.copy()
-    inputs[:, :, -1] = 1
-    for row in range(4):
-        g, rest = inputs[:, data.seen[row]], data.values[row, data.seen[row]] - draws[:, data.seen[row], -1]
-        np.testing.assert_allclose(
-            symmetric(expected.precision)[row], np.einsum("sni,snj->ij", g, g) / len(g), atol=0.1
-        )
-        np.testing.assert_allclose(expected.right[row], np.einsum("sni,sn->i", g, rest) / len(g), atol=0.1)
-        assert expected.squares[row] == pytest.approx((rest**2).sum(1).mean(), rel=0.03)
-
-
-def test_squared_errors_are_those_of_the_scores():
-    data = drawn()
-    entries, columns, rows = observed(data), partner(50, spread=False), partner(60, spread=False, seed=2)
-    found = system_of(entries, 0, columns)
-    p, q = rows.mean.numpy(), columns.mean.numpy()
-    errors = data.values - (p[:, :-1] @ q[:, :-1].T + p[:, -1:] + q[:, -1])
-    np.testing.assert_allclose(found.squared_errors(rows), (errors**2 * data.seen).sum(1))
-
-
-def test_the_solution_is_bayesian_linear_regression():
-    data = drawn()
-    entries, other = observed(data), partner(50, spread=False)
-    found = system_of(entries, 0, other)
-    mean, precision = torch.full((60, 3), 0.5, dtype=torch.float64), 2.0 * torch.eye(3, dtype=torch.float64)
-    scale = torch.full((60,), 4.0, dtype=torch.float64)
-    solution = solve(found, scale, mean, precision)
-    matrix = precision + 4 * symmetric(found.precision)[3]
-    np.testing.assert_allclose(symmetric(solution.covariance())[3], np.linalg.inv(matrix))
-    right = precision @ mean[3] + 4 * found.right[3]
-    np.testing.assert_allclose(solution.mean[3], np.linalg.solve(matrix, right))
-
-
-def test_a_row_without_entries_has_its_prior():
-    data = drawn()
-    data.seen[5] = False
-    entries = observed(data)
-    found = system_of(entries, 0, partner(50))
-    mean, precision = torch.arange(180.0, dtype=torch.float64).view(60, 3), 3.0 * torch.eye(3, dtype=torch.float64)
-    solution = solve(found, torch.ones(60, dtype=torch.float64), mean, precision)
-    np.testing.assert_allclose(solution.mean[5], mean[5])
-    np.testing.assert_allclose(symmetric(solution.covariance())[5], np.eye(3) / 3, atol=1e-15)
-
-
-def test_a_weight_of_two_is_an_entry_twice():
-    data = drawn()
-    entries, other = observed(data), partner(50)
-    once = system_of(entries, 0, other)
-    twice = system_of(entries._replace(weights=2 * torch.ones_like(entries.values)), 0, other)
-    for one, two in zip(once, twice, strict=True):
-        np.testing.assert_allclose(2 * one, two)
+# -------------------------------------------------------------------- draws
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
@@ -124,24 +91,7 @@ def test_momentum_steps_past_the_mean():
     torch.testing.assert_close(solution.draw(before, 0.5, torch.zeros(1, 2)), torch.tensor([[0.0, -3.0]]))
 
 
-def test_rows_that_are_not_definite_are_counted():
-    precision = torch.stack([torch.eye(2), -torch.eye(2), torch.eye(2)])
-    found = Equations(packed(precision), torch.zeros(3, 2), torch.zeros(3))
-    solution = solve(found, torch.ones(3), torch.zeros(3, 2), 0.1 * torch.eye(2))
-    assert solution.unsolved == 1
-    assert solution.mean.isfinite().all(dim=1).tolist() == [True, False, True]
-    assert solution.covariance().isfinite().all(dim=1).tolist() == [True, False, True]
-
-
-def test_equations_that_are_zero_have_no_solution():
-    entries = observed(drawn())
-    found = system_of(entries._replace(weights=torch.zeros_like(entries.values)), 0, partner(50))
-    zeros = torch.zeros(60, 3, dtype=torch.float64)
-    solution = solve(found, torch.ones(60, dtype=torch.float64), zeros, torch.zeros(3, 3, dtype=torch.float64))
-    assert solution.unsolved == 60
-
-
-M, N = 30, 20
+# -------------------------------------------------------------------- half a sweep
 
 
 def given(width=3, spread=True, weighted=False, side=0):
@@ -185,10 +135,11 @@ def dense(case, data, weights, side, row):
 
 
 @pytest.mark.parametrize(
-    ("width", "weighted", "side"), [(1, False, 0), (1, True, 1), (3, True, 0), (12, False, 1), (12, True, 0)]
+    ("width", "spread", "weighted", "side"),
+    [(1, True, False, 0), (1, True, True, 1), (3, True, True, 0), (3, False, False, 1), (12, True, True, 0)],
 )
-def test_every_row_is_the_dense_formula(width, weighted, side):
-    case, data, weights = given(width, weighted=weighted, side=side)
+def test_every_row_is_the_dense_formula(width, spread, weighted, side):
+    case, data, weights = given(width, spread, weighted, side)
     assert size_of(12) > SLAB  # triangles are cut in the middle of a row
     found = half_sweep(case)
     for row in range(len(case.scales)):
@@ -196,6 +147,19 @@ def test_every_row_is_the_dense_formula(width, weighted, side):
         np.testing.assert_allclose(found.rows.mean[row], mean, atol=1e-10)
         np.testing.assert_allclose(found.rows.covariances()[row], covariance, atol=1e-10)
         np.testing.assert_allclose(found.errors[row], errors, rtol=1e-8, atol=1e-10)
+
+
+def test_the_moments_of_a_partner_are_those_of_its_draws():
+    case, data, _ = given()
+    rng, place, s = np.random.default_rng(1), data.seen[2], 40_000
+    pairs = zip(case.partner.mean.numpy()[place], case.partner.covariances().numpy()[place], strict=True)
+    draws = np.stack([rng.multivariate_normal(*pair, s) for pair in pairs], axis=1)  # (s, entries, d)
+    errors = data.values[2, place] - draws[..., -1] - draws[..., :-1] @ [0.3, -0.2] - 0.5
+    ((_, entries),) = case.blocks
+    system = module.equations(entries, case.partner, case.precisions)
+    at = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)
+    found = system.squared_errors(Rows(at.repeat(M, 1)))[2]
+    assert float(found) == pytest.approx((errors**2 @ case.precisions.numpy()[place]).mean(), rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -227,16 +191,15 @@ def test_draws_come_with_the_means_and_without_covariances():
 
 
 @pytest.mark.parametrize("block", [None, 7])
-def test_rows_without_a_solution_are_flagged_and_not_finite(block, monkeypatch):
+def test_rows_without_a_solution_are_counted_and_not_finite(block, monkeypatch):
     monkeypatch.setattr(module, "FACTORED", {"cpu": 2})
     case, data, _ = given()
     ((_, entries),) = case.blocks
-    filled = torch.as_tensor(data.seen.any(axis=1))
-    nothing = torch.zeros_like(case.prior_precision)
-    scales = case.scales.clone()
+    nothing, scales = torch.zeros_like(case.prior_precision), case.scales.clone()
     scales[[3, 8]] *= -1  # A is positive definite, and minus A is not
-    assert filled[[3, 8]].all()
+    assert data.seen[[3, 8]].any(axis=1).all()
     found = half_sweep(case._replace(blocks=entries.cut(block), scales=scales, prior_precision=nothing))
     failed = ~found.means.isfinite().all(dim=1)
-    assert failed[[3, 8]].all()
+    assert failed[[3, 4, 8]].all()  # a row without entries and without a prior too
     assert found.flag.code == failed.sum() < M
+    assert (~found.rows.covariances().isfinite().flatten(1).all(dim=1) == failed).all()

@@ -1,22 +1,54 @@
-"""What sweeps find on data drawn from the model."""
+"""Where a posterior starts, what its sweeps find on data drawn from the model, and how they end that went wrong."""
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 import pytest
 import torch
-from posterior_cases import Drawn, drawn, observed, posterior
+from posterior_cases import Drawn, constant, drawn, observed, posterior
 
+from air_recsys.exceptions import NumericalError
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.flags import Flag, cholesky, inverse, of_finite, of_rows, read
+from air_recsys.nn.posterior.posterior import Posterior
 
-ESTIMATES = {"variational": (VariationalEstimate, 30), "langevin": (LangevinEstimate, 150)}
-both = pytest.mark.parametrize("solver", list(ESTIMATES))
+both = pytest.mark.parametrize("sample", [False, True], ids=["variational", "langevin"])
+NOTHING = Drawn(np.zeros((8, 6)), np.ones((8, 6), dtype=bool), np.zeros((8, 6)))
+BEFORE = 3  # variational sweeps before those that draw
 
 
-def swept(data, solver, dtype=torch.float64, weights=None, seed=0, n_sweeps=None):
-    kind, number = ESTIMATES[solver]
+# -------------------------------------------------------------------- the start
+
+
+@pytest.mark.parametrize(("size", "sample"), [(0.2, False), (5.0, True)])
+def test_products_of_the_start_vary_as_the_entries_do_and_gaussians_are_narrow(size, sample):
+    data = drawn(m=400, n=300, density=0.1)
+    entries = observed(data._replace(values=size * data.values))
+    state = posterior(entries, width=4, sample=sample)
+    variance = float(entries.values.square().mean())
+    rows, columns = (side.mean[:, :-1] for side in state.sides)
+    assert float((rows @ columns.T).square().mean()) == pytest.approx(variance, rel=0.2)
+    for side, prior, m in zip(state.sides, state.priors, (400, 300), strict=True):
+        assert side.mean.shape == (m, 5)
+        assert not side.mean[:, -1].any()
+        precision = 1 / float(side.mean[:, :-1].square().mean())
+        np.testing.assert_allclose(prior.precision, precision * np.eye(5), rtol=0.2, atol=1e-12)
+        narrow = np.broadcast_to((0 if sample else 0.01) * np.eye(5), (m, 5, 5))
+        np.testing.assert_allclose(side.covariances(), narrow)
+        assert (side.covariance is None) == sample
+    assert state.noise.variance == pytest.approx(0.3 * variance)
+
+
+# -------------------------------------------------------------------- what sweeps find
+
+
+def swept(data, sample, n_sweeps=None, dtype=torch.float64, weights=None, **options):
+    kind, number = (LangevinEstimate, 150) if sample else (VariationalEstimate, 30)
     number = n_sweeps or number
-    estimate = kind(posterior(observed(data, dtype, weights), seed=seed, sample=solver == "langevin"), number)
+    estimate = kind(posterior(observed(data, dtype, weights), sample=sample, **options), number)
     for _ in range(number):
         estimate.sweep()
     return estimate
@@ -27,87 +59,176 @@ def matrix(estimate):
     return left @ right.T + rows[:, None] + columns
 
 
-def error(estimate, data):
-    return np.sqrt(np.mean((matrix(estimate) - data.truth)[~data.seen] ** 2))
+@functools.cache
+def dense_truth():
+    return drawn(density=0.6), swept(drawn(density=0.6), sample=False)
+
+
+@pytest.mark.parametrize(
+    ("sample", "dtype", "before"),
+    [(False, torch.float32, 0), (True, torch.float64, 0), (True, torch.float32, BEFORE)],
+)
+def test_draws_and_approximation_find_the_truth_within_the_noise_in_either_precision(sample, dtype, before):
+    data, expected = dense_truth()
+    found = swept(data, sample, dtype=dtype, n_variational=before)
+    assert np.sqrt(np.mean((matrix(found) - matrix(expected)) ** 2)) < (0.1 if sample else 0.05)
+    for estimate in (expected, found):
+        errors = (matrix(estimate) - data.truth)[~data.seen]
+        assert np.sqrt(np.mean(errors**2)) < 0.3 * np.sqrt(np.mean(data.truth**2))
+        assert estimate.uncertainty().noise == pytest.approx(0.3**2, rel=0.5)
 
 
 @both
-def test_the_truth_is_found_within_the_noise(solver):
-    data = drawn()
-    estimate = swept(data, solver)
-    assert error(estimate, data) < 0.3 * np.sqrt(np.mean(data.truth**2))
-    assert estimate.uncertainty().noise == pytest.approx(0.3**2, rel=0.5)
-
-
-def test_draws_and_approximation_agree():
-    data = drawn(density=0.6)
-    first, second = (matrix(swept(data, solver)) for solver in ESTIMATES)
-    assert np.sqrt(np.mean((first - second) ** 2)) < 0.1
-
-
-@both
-def test_the_same_seed_gives_the_same_state(solver):
-    first, second = (matrix(swept(drawn(), solver, n_sweeps=8)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-@both
-def test_single_and_double_precision_agree(solver):
-    data = drawn(density=0.6)
-    first, second = (matrix(swept(data, solver, dtype)) for dtype in (torch.float32, torch.float64))
-    assert np.sqrt(np.mean((first - second) ** 2)) < 0.05
-
-
-def test_weights_are_repeated_entries():
-    data = drawn(m=20, n=15, density=0.5)
-    twice = Drawn(*(np.vstack([part, part]) for part in data))  # columns see every entry twice
-    weighted = posterior(observed(data, weights=np.full(data.seen.shape, 2.0)))
-    repeated = posterior(observed(twice))
-    np.testing.assert_allclose(weighted.noise.counts[1], repeated.noise.counts[1])
-    assert weighted.noise._total == repeated.noise._total
-
-
-@both
-def test_entries_of_weight_zero_say_nothing(solver):
+def test_entries_of_weight_zero_say_nothing(sample):
     data = drawn()
     weights = (np.random.default_rng(1).random(data.seen.shape) < 0.7).astype(float)
     other = Drawn(data.truth, data.seen, np.where(weights > 0, data.values, -data.values))
     kept = data.values[data.seen & (weights > 0)].size
     assert 0 < kept < data.seen.sum()
-    first, second = (matrix(swept(given, solver, weights=weights, n_sweeps=2)) for given in (data, other))
+    first, second = (matrix(swept(given, sample, 2, weights=weights)) for given in (data, other))
     np.testing.assert_allclose(first, second, atol=1e-6)
 
 
-def test_covariances_are_positive_definite():
-    for side in swept(drawn(), "variational").posterior.sides:
-        assert torch.linalg.eigvalsh(side.covariances()).min() > 0
-
-
-def settled(past, n_sweeps, monkeypatch):
-    monkeypatch.setattr("air_recsys.nn.posterior.posterior._PAST", past)
-    return matrix(swept(drawn(density=0.3), "variational", n_sweeps=n_sweeps))
-
-
-def test_sweeps_past_the_optimum_end_where_plain_ones_do_in_fewer_steps(monkeypatch):
-    end = settled(0.0, 400, monkeypatch)
-    np.testing.assert_allclose(settled(0.6, 400, monkeypatch), end, atol=1e-3)
-    plain, past = (np.abs(settled(each, 20, monkeypatch) - end).mean() for each in (0.0, 0.6))
-    assert past < 0.5 * plain
+def test_ten_sweeps_go_most_of_the_way():
+    early, end = (matrix(swept(drawn(), False, number)) for number in (10, 100))
+    assert np.abs(early - end).mean() < 0.01  # sweeps that stop at the best Gaussian are still twice as far
 
 
 def test_a_noisy_row_is_known_as_one():
     data, rng = drawn(m=80, noise=0.2), np.random.default_rng(3)
     data.values[:10] += rng.normal(size=(10, 50))
-    noise = swept(data, "variational").uncertainty().of_rows
+    noise = swept(data, False).uncertainty().of_rows
     assert noise[:10].median() > 2 * noise[10:].median()
 
 
-def test_exact_entries_do_no_harm():
+def test_exact_entries_do_no_harm_nor_do_zeros():
     data = drawn(noise=0.0, density=0.6)
-    for dtype in (torch.float32, torch.float64):
-        assert error(swept(data, "variational", dtype), data) < 0.1
+    errors = (matrix(swept(data, False, dtype=torch.float32)) - data.truth)[~data.seen]
+    assert np.sqrt(np.mean(errors**2)) < 0.1
+    assert posterior(observed(NOTHING)).noise.variance == pytest.approx(0.3)  # as of entries of size one
+    assert np.abs(matrix(swept(NOTHING, False))).max() < 0.05
 
 
-def test_constant_entries_are_found():
-    data = Drawn(np.zeros((8, 6)), np.ones((8, 6), dtype=bool), np.zeros((8, 6)))
-    assert np.abs(matrix(swept(data, "variational"))).max() < 0.05
+@both
+def test_the_noise_of_rows_without_entries_is_drawn_where_rows_are(sample):
+    data = drawn(m=200)
+    data.seen[:100] = False
+    state = posterior(observed(data), sample=sample)
+    state.sweep()
+    scales = state.noise.scales[0][:100]
+    assert float(scales.mean()) == pytest.approx(1, rel=0.15)
+    assert float(scales.std()) == pytest.approx(0.2**0.5 if sample else 0, rel=0.3)  # Gamma(5, 5)
+
+
+# -------------------------------------------------------------------- variational sweeps before draws
+
+
+def drawing(number, **options):
+    return swept(drawn(), n_sweeps=number, width=3, **{"sample": True, "n_variational": BEFORE} | options).posterior
+
+
+def test_the_first_sweeps_are_those_of_the_variational_posterior_and_draws_follow():
+    expected, found = drawing(BEFORE, sample=False), drawing(BEFORE)
+    for one, other in zip(expected.sides, found.sides, strict=True):
+        assert one.covariance is not None
+        assert other.covariance is not None
+        torch.testing.assert_close(one.mean, other.mean)
+        torch.testing.assert_close(one.covariance, other.covariance)
+    assert float(found.noise.variance) == pytest.approx(float(expected.noise.variance))
+    found.sweep()
+    assert all(side.covariance is None for side in found.sides)
+    assert not torch.equal(found.sides[0].mean, found.means[0])  # a draw is not the mean that it is drawn around
+    assert torch.equal(found.sides[1].mean, drawing(BEFORE + 1).sides[1].mean)
+
+
+@pytest.mark.parametrize(("number", "of_other"), [(1, BEFORE + 1), (BEFORE, 1), (BEFORE + 2, 1), (BEFORE + 2, 5)])
+def test_a_state_of_either_kind_is_gone_on_from(number, of_other):
+    whole, other = drawing(number), drawing(of_other)
+    other.load_state(whole.state())
+    for _ in range(BEFORE + 1):
+        whole.sweep()
+        other.sweep()
+    for one, two in zip(whole.sides, other.sides, strict=True):
+        assert torch.equal(one.mean, two.mean)
+
+
+# -------------------------------------------------------------------- sweeps that went wrong
+
+
+def variance(state):
+    state.noise.variance = torch.tensor(float("inf"))
+
+
+SPOILED = {
+    "variance": variance,
+    "scales": lambda state: state.noise.scales[1].fill_(float("nan")),
+    "weights": lambda state: state.priors[1].weights.fill_(float("inf")),
+    "precision": lambda state: state.priors[0].precision.fill_(float("nan")),
+    "means": lambda state: state.means[1][3].fill_(float("nan")),
+    "row": lambda state: state.sides[0].mean[5, 1].fill_(float("inf")),
+    "covariance": lambda state: state.sides[1].covariance[2, 0].fill_(float("nan")),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_a_check_returns_numbers_and_raises_where_any_is_not_finite(spoil):
+    state = posterior(observed(drawn()))
+    state.sweep()
+    assert state.check(state.noise.variance, torch.tensor(2)) == [float(state.noise.variance), 2.0]
+    state.means = [side.mean.clone() for side in state.sides]
+    spoil(state)
+    with pytest.raises(NumericalError, match=r"^expected a finite posterior, found NaN or infinity; use"):
+        state.check()
+
+
+def test_priors_without_a_solution_say_so():
+    entries = observed(drawn())
+    rows, columns = constant(entries)
+    state = Posterior(OwnEntries.of(entries), (rows * float("nan"), columns), 2, np.random.default_rng(0))
+    state.sweep()
+    with pytest.raises(NumericalError, match=r"^the priors of the posterior have no solution: .*cholesky"):
+        state.check()
+
+
+@both
+def test_rows_without_a_solution_are_counted_by_the_first_side_that_has_some(sample):
+    state = posterior(observed(drawn()), sample=sample)
+    state.priors[0].precision = -1e6 * state.priors[0].precision
+    state.sweep()
+    with pytest.raises(NumericalError, match=r"^60 rows of the posterior have no solution in torch.float64: expected"):
+        state.check()
+
+
+GOOD, SINGULAR = torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.diag(torch.tensor([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("solve", "of_torch", "bad"),
+    [
+        (cholesky, torch.linalg.cholesky, SINGULAR),
+        (cholesky, torch.linalg.cholesky, -GOOD),
+        (cholesky, torch.linalg.cholesky, GOOD * float("nan")),
+        (inverse, torch.linalg.inv, SINGULAR),
+    ],
+)
+def test_what_is_missing_is_told_in_the_words_of_torch(solve, of_torch, bad):
+    flags = []
+    torch.testing.assert_close(solve(GOOD, flags), of_torch(GOOD))
+    assert read(flags) == []
+    solve(bad, flags)
+    with pytest.raises(RuntimeError) as expected:
+        of_torch(bad)
+    with pytest.raises(NumericalError) as found:
+        read(flags)
+    assert str(found.value) == f"the priors of the posterior have no solution: {expected.value}"
+
+
+def test_the_first_flag_counts_and_numbers_keep_double_precision_and_may_be_nan():
+    zero, third = torch.tensor(0), torch.tensor(1 / 3, dtype=torch.float64)
+    flags = [Flag(zero, "none"), of_finite([torch.ones(3), third])]
+    found = read(flags, [third, torch.tensor(float("nan"))])
+    assert found[0] == 1 / 3
+    assert found[1] != found[1]
+    flags += [of_rows(torch.tensor(3), torch.float32), Flag(torch.tensor(1), "later")]
+    with pytest.raises(NumericalError, match=r"^3 rows of the posterior have no solution in torch.float32: expected"):
+        read(flags, [zero])

@@ -10,7 +10,7 @@ from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.prior import Noise, RowPrior
 from air_recsys.nn.posterior.triangles import packed
 
-N_DRAWS = 3000
+N_DRAWS = 2000
 FREE, RIDGE, SPREAD = 0.01, 20.0, 0.1  # of the constant and of the features; s_0
 
 
@@ -41,16 +41,13 @@ def draws_of(prior, rows):
     return [np.stack(values) for values in zip(*found, strict=True)]
 
 
-def test_a_prior_starts_with_the_variance_given():
+def test_a_prior_starts_with_the_variance_given_and_is_held_in_double_precision():
     prior, _ = prior_and_rows()
     np.testing.assert_allclose(torch.linalg.inv(prior.precision), 4.0 * np.eye(2))
     assert not prior.mean().any()
-
-
-def test_a_prior_is_held_in_double_precision():
-    prior = RowPrior(torch.ones(3, 2), 2, 1.0)
-    prior.update(Rows(torch.ones(3, 2), packed(torch.eye(2).repeat(3, 1, 1))))
-    assert {value.dtype for value in prior.state().values()} == {torch.float64}
+    single = RowPrior(torch.ones(3, 2), 2, 1.0)
+    single.update(Rows(torch.ones(3, 2), packed(torch.eye(2).repeat(3, 1, 1))))
+    assert {value.dtype for value in single.state().values()} == {torch.float64}
 
 
 def test_an_update_past_the_mode_goes_on_in_the_same_direction():
@@ -64,20 +61,15 @@ def test_an_update_past_the_mode_goes_on_in_the_same_direction():
     assert torch.linalg.eigvalsh(past.precision).min() > 0
 
 
-def test_an_update_is_the_mode_of_both():
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_an_update_is_the_mode_of_both_and_covariances_of_the_rows_add_to_their_scatter(spread):
     prior, rows = prior_and_rows()
     mean, _, scatter = regression(prior, rows)
-    prior.update(Rows(rows))
+    sizes = torch.arange(1.0, 7.0, dtype=torch.float64)
+    covariances = spread * sizes[:, None, None] * torch.tensor([[1.0, 0.2], [0.2, 0.5]])
+    prior.update(Rows(rows, packed(covariances) if spread else None))
     np.testing.assert_allclose(prior.weights, mean)
-    np.testing.assert_allclose(prior.precision, np.linalg.inv(scatter) * (len(rows) + 1))  # (dof - d - 1) scale
-
-
-def test_covariances_of_the_rows_add_to_their_scatter():
-    prior, rows = prior_and_rows()
-    covariances = torch.arange(1.0, 7.0, dtype=torch.float64)[:, None, None] * torch.tensor([[1.0, 0.2], [0.2, 0.5]])
-    _, _, scatter = regression(prior, rows)
-    prior.update(Rows(rows, packed(covariances)))
-    expected = np.linalg.inv(scatter + covariances.sum(0).numpy()) * (len(rows) + 1)
+    expected = np.linalg.inv(scatter + covariances.sum(0).numpy()) * (len(rows) + 1)  # (dof - d - 1) scale
     np.testing.assert_allclose(prior.precision, expected)
 
 
@@ -131,14 +123,10 @@ def noise_of(counts, variance=4.0, columns=2):
     return Noise((torch.tensor(counts), torch.full((columns,), total / columns)), variance)
 
 
-def test_all_scales_are_one_before_the_first_errors():
-    noise = noise_of([1.0, 2.0, 3.0])
-    assert [scales.tolist() for scales in noise.scales] == [[1.0] * 3, [1.0] * 2]
-    assert noise.variance == 4.0
-
-
 def test_an_update_shrinks_scales_towards_one_and_weighs_errors_with_them():
     noise, errors = noise_of([2.0, 8.0]), torch.tensor([4.0, 1.0])
+    assert [scales.tolist() for scales in noise.scales] == [[1.0] * 2] * 2
+    assert noise.variance == 4.0
     noise.update(0, errors, None)
     expected = (NU + np.array([2.0, 8.0])) / (NU + errors.numpy())
     np.testing.assert_allclose(noise.scales[0], expected)

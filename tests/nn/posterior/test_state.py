@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from posterior_cases import constant, drawn, observed
+from posterior_cases import constant, drawn, observed, posterior
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import OwnEntries
@@ -38,24 +38,31 @@ def plain(value):
     return value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
 
 
-def sweeping(kind, n_sweeps=20):
-    """An estimate and its posterior."""
+def sweeping(kind, n_sweeps=20, times=0):
+    """An estimate after some sweeps, and its posterior."""
     entries = observed(drawn(m=20, n=15, density=0.5))
     rng = np.random.default_rng(0)
     features = tuple(
         torch.cat([torch.as_tensor(rng.normal(size=(len(one), 2))), one], dim=1) for one in constant(entries)
     )
     state = Posterior(OwnEntries.of(entries), features, 2, rng, sample=kind is LangevinEstimate)
-    return kind(state, n_sweeps), state
+    estimate = kind(state, n_sweeps)
+    for _ in range(times):
+        estimate.sweep()
+    return estimate, state
 
 
-@pytest.mark.parametrize(("stop", "n_sweeps"), [(0, 20), (2, 20), (4, 20), (9, 20), (15, 60)])
-@pytest.mark.parametrize("kind", [VariationalEstimate, LangevinEstimate])
-def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
-    first, its = sweeping(kind, n_sweeps)
-    for _ in range(stop):
-        first.sweep()
-    kept = plain((its.state(), first.state()))
+@pytest.mark.parametrize(
+    ("kind", "stop", "n_sweeps"),
+    [
+        (VariationalEstimate, 4, 20),
+        *((LangevinEstimate, stop, n_sweeps) for stop, n_sweeps in ((0, 20), (2, 20), (9, 20), (15, 60))),
+    ],
+)
+def test_sweeps_go_on_from_a_state_as_if_uninterrupted_and_leave_it_alone(kind, stop, n_sweeps):
+    first, its = sweeping(kind, n_sweeps, stop)
+    given = its.state(), first.state()
+    kept = plain(given)
     again, other = sweeping(kind, n_sweeps)
     other.load_state(kept[0])
     again.load_state(kept[1])
@@ -63,7 +70,8 @@ def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
     for _ in range(10):
         first.sweep()
         again.sweep()
-        assert flat(other.state()) == flat(its.state())
+        assert flat(other.state()) == flat(its.state()) != flat(kept[0])
+    assert flat(given) == flat(kept)
     assert flat(again.state()) == flat(first.state())
     assert flat(list(again.scores())) == flat(list(first.scores()))
     assert first.ready == again.ready
@@ -71,27 +79,10 @@ def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
         assert flat(found) == flat(expected)
 
 
-@pytest.mark.parametrize("kind", [VariationalEstimate, LangevinEstimate])
-def test_later_sweeps_leave_a_kept_state_alone(kind):
-    estimate, state = sweeping(kind)
-    for _ in range(6):
-        estimate.sweep()
-    kept = state.state()
-    before = flat(kept)
-    for _ in range(3):
-        estimate.sweep()
-    assert flat(kept) == before
-    assert flat(state.state()) != before
-
-
 @pytest.mark.parametrize("k", [2, None])
 def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(k):
     points = torch.as_tensor(np.random.default_rng(0).normal(size=(3, 12, 4)))
-
-    def graph():
-        return RowGraph(torch.ones(12, dtype=torch.float64), k, "row_softmin", n_steps=12, refresh=4)
-
-    first, again = graph(), graph()
+    first, again = (RowGraph(points.new_ones(12), k, "row_softmin", n_steps=12, refresh=4) for _ in range(2))
     for step in range(5):
         first.step(points[step % 3])
     again.load_state(plain(first.state()))
@@ -115,20 +106,14 @@ def test_values_are_kept_apart_and_come_back():
     owner, other = Owner(), Owner()
     owner.matrix += 1.0
     owner.pair, owner.count, owner.rate = (torch.ones(2), 7.5), 4, 1.0
-    owner.draws.append((torch.ones(3), [torch.zeros(1)]))
+    owner.draws += [(torch.ones(3), [torch.zeros(1)]), 2.5, (7, None)]
     kept = values_of(owner, NAMES)
     owner.draws.append("later")
     set_values(other, kept, NAMES, CPU)
-    assert flat(values_of(other, NAMES)) == [1.0] * 6 + [1.0, 1.0, 7.5, 1.0, 1.0, 1.0, 0.0, 4, 1.0]
+    draws = [1.0, 1.0, 1.0, 0.0, 2.5, 7, None]
+    assert flat(values_of(other, NAMES)) == [1.0] * 6 + [1.0, 1.0, 7.5, *draws, 4, 1.0]
     assert isinstance(other.pair, tuple)
     assert list(kept) == list(NAMES)
-
-
-def test_lists_hold_numbers_and_tensors():
-    owner, other = Owner(), Owner()
-    owner.draws = [2.5, torch.ones(2), (7, None)]
-    set_values(other, values_of(owner, NAMES), NAMES, CPU)
-    assert flat(other.draws) == [2.5, 1.0, 1.0, 7, None]
 
 
 @pytest.mark.parametrize(
@@ -163,39 +148,40 @@ def test_values_of_another_kind_are_refused(name, value, message):
     ids=["one missing", "one too many", "rows", "priors", "type", "a number"],
 )
 def test_draws_that_the_sweeps_cannot_have_made_are_refused(spoil):
-    first, _ = sweeping(LangevinEstimate)
-    for _ in range(9):
-        first.sweep()
-    kept = first.state()
+    kept = sweeping(LangevinEstimate, times=9)[0].state()
     again, _ = sweeping(LangevinEstimate)
     with pytest.raises(ValueError, match=r"expected (a draw every 1 sweeps|draws like the rows)"):
         again.load_state(kept | {"_draws": spoil(kept["_draws"])})
 
 
-def numbers(generator):
+def test_a_state_of_more_or_fewer_priors_is_refused():
+    state = posterior(observed(drawn(m=6, n=5)))
+    kept = state.state()
+    for priors in (kept["priors"][:1], kept["priors"] * 2):
+        with pytest.raises(ValueError, match="argument"):
+            state.load_state(kept | {"priors": priors})
+
+
+# -------------------------------------------------------------------- generators
+
+
+def numbers(seed, state=None):
+    generator = torch.Generator().manual_seed(seed)
+    if state is not None:
+        load_position(generator, state)
     return torch.rand(5, generator=generator).tolist()
 
 
-def test_a_generator_goes_on_where_another_stood():
-    first, second = torch.Generator().manual_seed(1), torch.Generator().manual_seed(2)
-    numbers(first)
-    load_position(second, position(first))
-    assert numbers(second) == numbers(first)
-
-
-def test_on_another_kind_of_device_the_course_is_new_but_always_the_same():
-    kept = position(torch.Generator().manual_seed(1)) | {"device": "cuda"}
-    later = kept | {"state": position(torch.Generator().manual_seed(2))["state"]}
-    drawn = []
-    for state in (kept, kept, later):
-        generator = torch.Generator().manual_seed(7)
-        load_position(generator, state)
-        drawn.append(numbers(generator))
-    assert drawn[0] == drawn[1]
-    assert len({tuple(it) for it in [*drawn[1:], numbers(torch.Generator().manual_seed(1))]}) == 3
-
-
-@pytest.mark.parametrize("state", [None, 3, torch.zeros(2)])
-def test_what_is_no_state_is_refused(state):
-    with pytest.raises(ValueError, match="expected the state of a generator as bytes"):
-        load_position(torch.Generator(), {"device": "cpu", "state": state})
+def test_a_generator_goes_on_where_another_stood_and_on_another_device_takes_a_new_course_always_the_same():
+    first = torch.Generator().manual_seed(1)
+    torch.rand(5, generator=first)
+    kept = position(first)
+    assert numbers(2, kept) == torch.rand(5, generator=first).tolist()
+    elsewhere = kept | {"device": "cuda"}
+    later = elsewhere | {"state": position(first)["state"]}
+    courses = [tuple(numbers(7, state)) for state in (elsewhere, elsewhere, later, kept)]
+    assert courses[0] == courses[1]
+    assert len({*courses, tuple(numbers(7))}) == 4
+    for state in (None, 3, torch.zeros(2)):
+        with pytest.raises(ValueError, match="expected the state of a generator as bytes"):
+            numbers(7, {"device": "cpu", "state": state})

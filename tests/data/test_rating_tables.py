@@ -1,7 +1,8 @@
-"""Tables of ratings in every type of column that pandas has, and arrays as they come out of other programs."""
+"""Tables of ratings, wide and long, in every type of column of pandas, and arrays as other programs make them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
+from air_recsys.data.columns import wide_frame
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
 
@@ -32,20 +34,80 @@ def assert_same(found: Interactions, expected: Interactions) -> None:
     assert found.ratings.dtype == np.float64
 
 
-TYPES: dict[str, list[str]] = {
+# -------------------------------------------------------------------- names of columns
+
+WIDE = pd.DataFrame({"Emma": [5, NAN, 1], "Dracula": [NAN, 4, 2]}, index=["ann", "bob", "eve"])
+LONG = WIDE.rename_axis("user").reset_index().melt("user", var_name="item", value_name="rating").dropna()
+TITLES, NAMES = ["Emma", "Dracula"], ["ann", "bob", "eve"]
+WIDE_FORMS: dict[str, tuple[pd.DataFrame, list[Any], list[Any]]] = {
+    "labelled": (WIDE, NAMES, TITLES),
+    "users in a column": (WIDE.rename_axis("reader").reset_index(), NAMES, TITLES),
+    "numbers of users": (WIDE.set_axis([7, 8, 9]).rename_axis("user").reset_index(), [7, 8, 9], TITLES),
+    "pivoted": (LONG.pivot_table(index="user", columns="item", values="rating")[TITLES], NAMES, TITLES),
+    "items are numbers": (WIDE.set_axis([10, 11], axis=1).reset_index(drop=True), [0, 1, 2], [10, 11]),
+    "nullable": (WIDE.astype("Int64"), NAMES, TITLES),
+    "objects": (WIDE.astype(object).where(WIDE.notna(), None), NAMES, TITLES),
+    "complete": (WIDE.fillna(3), NAMES, TITLES),
+}
+NEITHER = {
+    "other names": LONG.rename(columns={"user": "who", "item": "what", "rating": "how"}),
+    "numbers under other names": pd.DataFrame({"a": [1, 1, 2], "b": [7, 8, 7], "c": [5, 3, 4]}),
+    "numbers under usual names": pd.DataFrame({"userId": [1, 2], "movieId": [7, 8], "stars": [5, 3]}),
+    "users twice": WIDE.rename_axis("reader").reset_index().iloc[[0, 0, 1]],
+}
+
+
+@pytest.mark.parametrize("form", WIDE_FORMS)
+def test_a_wide_table_holds_a_user_a_row_and_an_item_a_column(form: str) -> None:
+    given, users, items = WIDE_FORMS[form]
+    data = as_interactions(given)
+    np.testing.assert_array_equal(data.to_dense(), WIDE.fillna(3) if form == "complete" else WIDE)
+    assert (data.user_ids.tolist(), data.item_ids.tolist()) == (users, items)
+
+
+@pytest.mark.parametrize("form", [LONG, LONG.rename(columns=str.upper), LONG.assign(timestamp=1.0)])
+def test_a_long_table_holds_a_rating_a_row_whatever_the_case_of_its_names(form: pd.DataFrame) -> None:
+    data = as_interactions(form)
+    assert data.n_ratings == len(LONG)
+    assert data.item_ids.tolist() == ["Dracula", "Emma"]
+
+
+@pytest.mark.parametrize("form", NEITHER)
+def test_what_may_be_either_is_refused(form: str) -> None:
+    assert wide_frame(NEITHER[form]) is None
+    with pytest.raises(DataError, match="expected the column"):
+        as_interactions(NEITHER[form])
+
+
+def test_the_columns_that_are_probably_meant_are_named() -> None:
+    message = (
+        "expected the column(s) ['user', 'item', 'rating'], found ['userId', 'movieId', 'stars']; is user='userId', "
+        "item='movieId', rating='stars' meant, for Interactions.from_frame and read_ratings (in the shell "
+        "--user-column userId --item-column movieId --rating-column stars)?"
+    )
+    with pytest.raises(DataError, match=re.escape(message)):
+        as_interactions(NEITHER["numbers under usual names"])
+
+
+def test_two_columns_whose_names_differ_in_case_are_told_apart_by_case_alone() -> None:
+    frame = pd.DataFrame({"user": [1], "USER": [2], "item": [3], "rating": [4]})
+    assert Interactions.from_frame(frame).user_ids.tolist() == [1]
+    with pytest.raises(DataError, match="User"):
+        Interactions.from_frame(frame, user="User")
+
+
+# -------------------------------------------------------------------- types of columns
+
+NUMBERS = ["int8", "uint64", "Int64", "int64[pyarrow]", "category"]
+TYPES = {
     "user": ["object", "string", "string[python]", "string[pyarrow]", "category"],
-    "item": ["int8", "uint64", "Int64", "UInt8", "int64[pyarrow]", "category"],
-    "rating": [
-        "int8",
-        "float16",
-        "float32",
-        "Int64",
-        "Float32",
-        "object",
-        "category",
-        "int64[pyarrow]",
-        "double[pyarrow]",
-    ],
+    "item": NUMBERS,
+    "rating": [*NUMBERS, "float16", "Float32", "object", "double[pyarrow]"],
+}
+MISSING = {
+    "user": ["object", "string", "string[pyarrow]", "category"],
+    "item": ["Int64", "int64[pyarrow]", "category"],
+    "rating": ["Int64", "boolean", "double[pyarrow]", "category"],
 }
 
 
@@ -60,24 +122,14 @@ def test_a_column_of_any_type_holds_the_same(column, kind):
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_converted_tables_hold_the_same(backend):
     assert_same(as_interactions(table().convert_dtypes(dtype_backend=backend)), as_interactions(table()))
-
-
-@pytest.mark.parametrize("kind", ["bool", "boolean", "bool[pyarrow]"])
-def test_truths_are_ones_and_zeros(kind):
+    kind = "boolean" if backend == "numpy_nullable" else "bool[pyarrow]"
     liked = table().assign(rating=VALUES > 2)
-    assert_same(as_interactions(liked.astype({"rating": kind})), as_interactions(liked.astype({"rating": "float64"})))
+    assert_same(as_interactions(liked.astype({"rating": kind})), as_interactions(liked.astype({"rating": float})))
 
 
 def test_categories_that_nobody_has_are_no_users():
     known = pd.Categorical(table()["user"], categories=["nobody", "u2", "u1", "u0"])
     assert_same(as_interactions(table().assign(user=known)), as_interactions(table()))
-
-
-MISSING = {
-    "user": ["object", "string", "string[pyarrow]", "category"],
-    "item": ["Int64", "int64[pyarrow]", "category"],
-    "rating": ["Int64", "Float64", "boolean", "int64[pyarrow]", "double[pyarrow]", "category"],
-}
 
 
 @pytest.mark.parametrize(("column", "kind"), [(name, kind) for name, kinds in MISSING.items() for kind in kinds])
@@ -92,13 +144,9 @@ def test_what_is_missing_is_an_error_in_every_type(column, kind):
 @pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]"])
 def test_weights_and_times_have_types_too(kind):
     plain = table().assign(weight=1.0 + ROWS, time=np.arange(ROWS.size))
-    names: dict[str, Any] = {"weight": "weight", "timestamp": "time"}
-    typed = Interactions.from_frame(plain.astype({"weight": kind, "time": "Int64"}), **names)
-    expected = Interactions.from_frame(plain, **names)
-    for found, wanted in ((typed.weights, expected.weights), (typed.timestamps, expected.timestamps)):
-        assert found is not None
-        assert wanted is not None
-        np.testing.assert_array_equal(found, wanted)
+    typed = plain.astype({"weight": kind, "time": "Int64"})
+    found: Any = Interactions.from_frame(typed, weight="weight", timestamp="time")
+    assert (found.weights.tolist(), found.timestamps.tolist()) == (plain["weight"].tolist(), plain["time"].tolist())
     with pytest.raises(DataError, match="weights must be finite"):
         Interactions.from_frame(plain.assign(weight=pd.array([None] * ROWS.size, dtype="Float64")), weight="weight")
 
@@ -140,8 +188,8 @@ ARRAYS: dict[str, Any] = {
     "half precision": DENSE.astype(np.float16),
     "objects": DENSE.astype(object),
     "masked": np.ma.masked_invalid(DENSE),
-    "read-only CSR": frozen(csr()),
-    "unsorted CSR": frozen(unsorted()),
+    "masked integers": np.ma.masked_equal(np.nan_to_num(DENSE, nan=-1).astype(int), -1),
+    "unsorted read-only CSR": frozen(unsorted()),
     "CSR of integers": csr().astype(np.int16),
     **{form: csr().asformat(form) for form in ("csc", "coo", "lil", "dok", "bsr")},
 }
@@ -158,10 +206,7 @@ def test_an_array_of_any_layout_holds_the_same_and_stays_as_it_is(form):
         np.testing.assert_array_equal(given.astype(float), before.astype(float))
 
 
-def test_masked_entries_are_not_rated_whatever_lies_under_the_mask():
-    filled = np.nan_to_num(DENSE, nan=-1)
-    assert_same(as_interactions(np.ma.masked_equal(filled, -1)), as_interactions(DENSE))
-    assert_same(as_interactions(np.ma.masked_equal(filled.astype(int), -1)), as_interactions(DENSE))
+def test_masked_ratings_are_missing():
     hidden = np.ma.array(VALUES, mask=VALUES == 5)
     with pytest.raises(DataError, match="ratings must be finite, found 2 NaN"):
         Interactions(ROWS, COLUMNS, hidden, range(3), range(4))
