@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from air_recsys import Interactions
 from air_recsys.data.columns import index_type
 from air_recsys.data.interactions import as_interactions
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.splits import predefined
 
 NAN = float("nan")
@@ -183,7 +183,7 @@ TWO, EYE = [0, 1], sp.eye_array(2, format="csr")
             {"timestamps": pd.to_datetime([None, "2020"])},
             "timestamps must be finite numbers or dates",
         ),
-        ((TWO, TWO, [1, 1]), {"timestamps": ["noon", "night"]}, "timestamps must be numbers, found 'noon'"),
+        ((TWO, TWO, [1, 1]), {"timestamps": ["noon", "night"]}, "timestamps must be finite numbers or dates in ISO"),
         ((TWO, TWO, [1, 1]), {"timestamps": [1]}, "timestamps must be 2 finite numbers or dates, found shape (1,)"),
         ((TWO, TWO, [1, 1]), {"weights": [1.0]}, "expected one weight for each of 2 ratings"),
         (
@@ -262,7 +262,8 @@ def test_weights_stand_where_the_ratings_stand_and_are_absent_unless_given():
     assert data.weights_to_csr().toarray().tolist() == [[1.0, 0.0, 0.0], [2.0, 0.5, 0.0]]
     again = Interactions.from_frame(data.to_frame().rename(columns={"weight": "confidence"}), weight="confidence")
     assert again.weights.tolist() == data.weights.tolist() == [1.0, 2.0, 0.5]
-    without = Interactions.from_frame(data.to_frame())
+    with pytest.warns(DataWarning, match="does not read the column"):
+        without = Interactions.from_frame(data.to_frame())
     assert without.weights is None
     assert without.weights_to_csr() is None
     assert "weight" not in without.to_frame()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ WIDE_FORMS: dict[str, tuple[pd.DataFrame, list[Any], list[Any]]] = {
 NEITHER = {
     "other names": LONG.rename(columns={"user": "who", "item": "what", "rating": "how"}),
     "numbers under other names": pd.DataFrame({"a": [1, 1, 2], "b": [7, 8, 7], "c": [5, 3, 4]}),
-    "numbers under usual names": pd.DataFrame({"userId": [1, 2], "movieId": [7, 8], "stars": [5, 3]}),
+    "numbers under two usual names": pd.DataFrame({"userId": [1, 2], "uid": [7, 8], "stars": [5, 3]}),
     "users twice": WIDE.rename_axis("reader").reset_index().iloc[[0, 0, 1]],
 }
 
@@ -67,9 +68,12 @@ def test_a_wide_table_holds_a_user_a_row_and_an_item_a_column(form: str) -> None
 
 @pytest.mark.parametrize("form", [LONG, LONG.rename(columns=str.upper), LONG.assign(timestamp=1.0)])
 def test_a_long_table_holds_a_rating_a_row_whatever_the_case_of_its_names(form: pd.DataFrame) -> None:
-    data = as_interactions(form)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        data = as_interactions(form)
     assert data.n_ratings == len(LONG)
     assert data.item_ids.tolist() == ["Dracula", "Emma"]
+    assert len(told) == ("timestamp" in form)  # which is not read
 
 
 @pytest.mark.parametrize("form", NEITHER)
@@ -81,12 +85,13 @@ def test_what_may_be_either_is_refused(form: str) -> None:
 
 def test_the_columns_that_are_probably_meant_are_named() -> None:
     message = (
-        "expected the column(s) ['user', 'item', 'rating'], found ['userId', 'movieId', 'stars']; is user='userId', "
-        "item='movieId', rating='stars' meant, for Interactions.from_frame and read_ratings (in the shell "
-        "--user-column userId --item-column movieId --rating-column stars)?"
+        "expected the column(s) ['film'], found ['userId', 'movieId', 'stars']; is item='movieId' meant, for "
+        "Interactions.from_frame and read_ratings (in the shell --item-column movieId)?"
     )
+    frame = pd.DataFrame({"userId": [1, 2], "movieId": [7, 8], "stars": [5, 3]})
     with pytest.raises(DataError, match=re.escape(message)):
-        as_interactions(NEITHER["numbers under usual names"])
+        Interactions.from_frame(frame, item="film")
+    assert as_interactions(frame).ratings.tolist() == [5, 3]
 
 
 def test_two_columns_whose_names_differ_in_case_are_told_apart_by_case_alone() -> None:
@@ -147,8 +152,9 @@ def test_weights_and_times_have_types_too(kind):
     typed = plain.astype({"weight": kind, "time": "Int64"})
     found: Any = Interactions.from_frame(typed, weight="weight", timestamp="time")
     assert (found.weights.tolist(), found.timestamps.tolist()) == (plain["weight"].tolist(), plain["time"].tolist())
+    bad = plain.drop(columns="time").assign(weight=pd.array([None] * ROWS.size, dtype="Float64"))
     with pytest.raises(DataError, match="weights must be finite"):
-        Interactions.from_frame(plain.assign(weight=pd.array([None] * ROWS.size, dtype="Float64")), weight="weight")
+        Interactions.from_frame(bad, weight="weight")
 
 
 # -------------------------------------------------------------------- arrays

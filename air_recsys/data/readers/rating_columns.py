@@ -14,7 +14,6 @@ from air_recsys.data.columns import (
     as_timestamps,
     hint_at_columns,
     index_type,
-    named_column,
     narrowed,
     tell_columns,
     usual_column,
@@ -52,7 +51,8 @@ class ColumnNames(NamedTuple):
 
     def lacking(self, header: list[str]) -> str:
         """Return what a header was expected to have and has, as the end of a message."""
-        absent = {role: name for role, name in self._asdict().items() if name and named_column(name, header) is None}
+        given = {role: name for role, name in self._asdict().items() if name}
+        absent = {role: name for role, name in given.items() if usual_column(role, name, header) is None}
         expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
         return f"{expected}{hint_at_columns(absent, header)}"
 

@@ -211,6 +211,8 @@ def read_wide(path: Path, wide: Wide, writing: Writing) -> pd.DataFrame:
     if wide.form is not None:
         _check_distinct(path, wide, "item", pd.Index(wide.form.split(first_line(path, writing.encoding))[1:]))
     table = read_table(path, "ratings", [0], writing)
+    if table.empty:
+        raise _refused(path, wide, "found no row below its first line")
     if isinstance(table.index, pd.RangeIndex) and table.shape[1] > 1:
         table = table.set_index(table.columns[0])
     if table.index.hasnans:

@@ -15,7 +15,7 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.datasets import read_ratings
-from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError, UnknownIdError, quoted
+from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning, ParameterError, UnknownIdError, quoted
 
 Write = Callable[..., Path]
 H = "user,item,rating\n"
@@ -54,7 +54,7 @@ def rows(data: Interactions) -> list[list[Any]]:
         ("mine.csv", LONG.replace("\n", "\r\n")),
         ("mine.csv", "\ufeff" + LONG),
         ("mine.csv", "\n" + LONG.replace("bob", "\nbob") + "\n\n"),
-        ("mine.csv", 'rating,"item",user,note\n5,x,ann,"a, b\nc"\n3.5,"y",bob,""\n'),
+        ("mine.csv", 'rating,"item",user,note\n5,x,ann,"a, ""b"""\n3.5,"y",bob,""\n'),
         ("mine.csv", LONG.replace("user,item,rating", "User,ITEM,Rating")),
     ],
 )
@@ -137,9 +137,10 @@ def test_duplicates_and_negative_ratings_follow_the_rules_of_interactions(write:
         ("mine.csv", b"\0\1\2\3", "found a NUL byte"),
         ("mine.csv", "user,item,rating\nJosé,x,5\n".encode("latin-1"), "expected text encoded in utf-8"),
         ("mine.csv.gz", gzip.compress(LONG.encode(), mtime=0)[:30], "expected a readable file"),
-        ("mine.parquet", b"not parquet", "expected a Parquet file"),
-        ("mine.xlsx", b"", r"ends in one of .csv, .tsv, .txt, .data, .parquet, found '.xlsx'"),
-        ("mine.csv", b"users,item,rating\na,x,1\n", r"\['user'\] once each, found \['users', 'item', 'rating'\]"),
+        ("mine.parquet", b"not parquet", "found no row below its first line"),
+        ("mine.parquet", b"PAR1 not parquet", "expected a Parquet file"),
+        ("mine.xlsx", b"PK\x03\x04", "expected a readable file"),
+        ("mine.csv", b"whose,item,rating\na,x,1\n", r"\['user'\] once each, found \['whose', 'item', 'rating'\]"),
         ("mine.csv", b"user,item,rating,user\na,x,1,b\n", r"\['user'\] once each"),
         ("mine.csv", b"user,item,rating,note\nann,x,5,good\nbob,y,3\n", "line 3: expected 4 fields"),
         ("mine.csv", WIDE.replace("4", "many"), "found 'many' for item 'Dracula', .* with user number 2"),
@@ -157,20 +158,21 @@ def test_what_is_broken_is_told_with_its_file_and_line(write: Write, name: str, 
     assert str(path) in str(caught.value) or "ends in" in message
 
 
-@pytest.mark.parametrize("sep", ["", "::", '"', "\n", "§", "a"])
+@pytest.mark.parametrize("sep", ["", ":::", '"', "\n", "§", "a"])
 def test_separator_that_cannot_be_one(write: Write, sep: str):
     with pytest.raises(ParameterError, match="sep must be one ASCII sign"):
         read_ratings(write(LONG), sep=sep)
 
 
-def test_the_columns_that_are_probably_meant_are_named(write: Write, tmp_path: Path):
+def test_columns_of_usual_names_are_read_and_said(write: Write, tmp_path: Path):
     path = write("userId,movieId,rating,timestamp\n1,7,5,0\n")
     pd.read_csv(path).to_parquet(tmp_path / "mine.parquet")
-    meant = "is user='userId', item='movieId' meant, for Interactions.from_frame and read_ratings"
     for file in (path, tmp_path / "mine.parquet"):
-        with pytest.raises(DataFileError, match=re.escape(meant)):
-            read_ratings(file)
-    assert read_ratings(path, user="userid", item="MOVIEID").n_ratings == 1
+        with pytest.warns(DataWarning, match="'userId' as user, 'movieId' as item, but does not read 'timestamp'"):
+            assert rows(read_ratings(file)) == [[1, 7, 5]]
+        assert read_ratings(file, user="userid", item="MOVIEID", timestamp="timestamp").n_ratings == 1
+        with pytest.raises(DataFileError, match=re.escape("is item='movieId' meant, for Interactions.from_frame")):
+            read_ratings(file, item="film")
 
 
 # -------------------------------------------------------------------- a user a row

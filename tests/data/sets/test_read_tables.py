@@ -74,9 +74,9 @@ def test_texts_come_from_tables_and_from_fasta(tmp_path: Path) -> None:
     [
         (read_ages, "t.csv", "id,age\n1,2\n", "expected the column 'user', found"),
         (read_ages, "t.csv", "user,age\n1,2\n,3\n", "every row needs its 'user'"),
-        (read_ages, "t.csv", "", "expected a table of features"),
-        (read_ages, "t.xls", "x", "ends in one of .csv"),
-        (read_ages, "t.parquet", "no parquet", "expected a table of features"),
+        (read_ages, "t.csv", "", "found an empty file"),
+        (read_ages, "t.csv", "user,age,age\n1,2,3\n", "columns of different names, found 'age' twice"),
+        (read_ages, "t.parquet", "PAR1 no parquet", "expected a Parquet file"),
         (read_graph, "t.csv", "a,b,w\n1,2,0.5\n2,1,0.4\n", "one similarity a pair, found two of 1 and 2"),
         (read_graph, "t.csv", "a,b,w\n1,2,much\n", "two ids and a number in each row"),
         (read_graph, "t.csv", "a,b\n1,2\n", "expected three columns"),
