@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from model_cases import CPU
 
 from air_recsys import AIR
 from air_recsys.exceptions import AirRecsysError, DataError, ModelFileError, ParameterError, UnknownIdError
@@ -27,7 +28,7 @@ N_USERS, N_ITEMS = 60, 40
 N_THREADS, N_CALLS = 8, 4_000
 STATUS = Path("/proc/self/status")
 GROWTH = 4  # MiB; a leak of 1 KiB a call would be 5
-SMALL: dict[str, Any] = {"n_factors": 3, "device": "cpu", "random_state": 0}
+SMALL: dict[str, Any] = {"n_factors": 3, **CPU}
 STEPS = {"adam": {"n_epochs": 3}, "variational": {"n_sweeps": 3}}
 Question = Callable[[AIR], list[np.ndarray]]
 

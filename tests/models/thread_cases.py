@@ -1,13 +1,15 @@
-"""Models fitted with a number of threads; run as a program, with one thread, into a file of scores."""
+"""Models fitted with a number of threads; run as a program with a folder, with one thread."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from model_cases import answers_of
 from threadpoolctl import threadpool_limits
 
 from air_recsys import AIR, DMF, Interactions
@@ -49,4 +51,7 @@ def scores(n_threads: int) -> dict[str, np.ndarray]:
 
 
 if __name__ == "__main__":
-    np.savez(sys.argv[1], **scores(1))  # type: ignore[arg-type]
+    folder = Path(sys.argv[1])
+    for path in folder.glob("*.air"):
+        np.savez(path.with_suffix(".npz"), *answers_of(Recommender.load(path)))
+    np.savez(folder / "scores.npz", **scores(1))  # type: ignore[arg-type]
