@@ -155,6 +155,14 @@ def assert_same_answers(first: Recommender, second: Recommender) -> None:
     pd.testing.assert_frame_equal(one, other)
 
 
+def assert_same_predictions(first: Any, second: Any, *pairs: Any, **options: Any) -> None:
+    """Both models predict the same scores and deviations, to the bit."""
+    for one, other in zip(
+        *(each.predict(*pairs, return_std=True, **options) for each in (first, second)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def global_numpy_state() -> np.ndarray:
     """What NumPy's global generator would draw from."""
     state: Any = np.random.get_state()  # noqa: NPY002, it is what must not move

@@ -213,12 +213,6 @@ def test_what_makes_no_sense_is_refused(make, options, message):
         make(**options).fit(dense())
 
 
-def test_numbers_of_numpy_are_numbers():
-    options: dict[str, Any] = {"n_factors": np.int64(3), "learning_rate": np.float32(0.01), "biases": np.bool_(True)}
-    model = AIR.for_completion(device="cpu", **options).set_params(solver__n_epochs=np.int32(5)).fit(dense())
-    assert model.n_iter_ == 5
-
-
 def test_too_few_ratings_for_a_validation_part():
     array = np.full((2, 2), np.nan)
     array[0, 0] = 3

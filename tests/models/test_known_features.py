@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from model_cases import CPU, assert_same_predictions
 from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions
@@ -17,7 +18,7 @@ from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, No
 from air_recsys.models import BiasModel, GraphRanker, Recommender
 
 N_USERS, N_ITEMS, N_NEW = 120, 90, 10
-SMALL: dict[str, Any] = {"random_state": 0, "device": "cpu", "n_factors": 3, "graph_neighbors": 5}
+SMALL: dict[str, Any] = {**CPU, "n_factors": 3, "graph_neighbors": 5}
 both = pytest.mark.parametrize("solver", ["variational", "langevin"])
 
 
@@ -139,8 +140,7 @@ def test_scores_are_explained_with_what_is_known(told):
 def test_what_is_known_is_part_of_a_file(told, tmp_path):
     loaded: Any = Recommender.load(told.save(tmp_path / "model.air"))
     users, items = tables()
-    found, expected = (each.predict("u003", items.index, return_std=True) for each in (loaded, told))
-    np.testing.assert_array_equal(found, expected)
+    assert_same_predictions(loaded, told, "u003", items.index)
     assert loaded.item_graph_strength_ == told.item_graph_strength_ == 0.4
     assert set(told.feature_effects("item")["feature"]) == {"kind=drama", "kind=war", "year"}
     pd.testing.assert_frame_equal(loaded.feature_effects("item"), told.feature_effects("item"))

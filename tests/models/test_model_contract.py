@@ -150,6 +150,7 @@ def test_nothing_is_answered_before_fit(make):
         lambda: model.similar_items(1),
         lambda: model.save("model.air"),
         lambda: model.score(frame()),
+        *([lambda: model.partial_fit(frame())] if hasattr(model, "partial_fit") else []),
     ):
         with fails(NotFittedError, f"this {type(model).__name__} is not fitted yet: call fit first"):
             ask()
@@ -237,18 +238,7 @@ def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
 
 
 @every_model
-def test_unknown_ids_are_errors_where_asked_for(make):
-    model = fitted(make)
-    with fails(UnknownIdError, "2 user id(s) were not in the training data: 'nobody', 7; "):
-        model.predict(["nobody", USERS[0], 7], ITEMS[0], unknown="error")
-    with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nothing'"):
-        model.predict(USERS[0], "nothing", unknown="error")
-    with fails(ParameterError, "unknown must be one of 'warn', 'mean', 'error', found 'skip'"):
-        model.predict(USERS[0], ITEMS[0], unknown="skip")
-
-
-@every_model
-def test_unknown_ids_are_told_once_and_refused_where_all_are(make):
+def test_unknown_ids_are_told_once_and_refused_where_all_are_or_asked_for(make):
     model = fitted(make)
     asked = [USERS[0], USERS[1].upper(), "nobody", USERS[0]], [ITEMS[2], ITEMS[2], ITEMS[2], "nothing"]
     near = ", ".join(map(repr, model.interactions_.users.nearest(USERS[1])))
@@ -269,6 +259,10 @@ def test_unknown_ids_are_told_once_and_refused_where_all_are(make):
     for ask in (model.predict, model.predict_table):
         with fails(UnknownIdError, message):
             ask(USERS, ITEMS[1].upper())
+        with fails(UnknownIdError, "2 user id(s) were not in the training data: 'nobody', 7; "):
+            ask(["nobody", USERS[0], 7], ITEMS[0], unknown="error")
+        with fails(ParameterError, "unknown must be one of 'warn', 'mean', 'error', found 'skip'"):
+            ask(USERS[0], ITEMS[0], unknown="skip")
 
 
 @every_model

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import thread_cases
+import torch
 from covering import covering
 from model_cases import (
     BY_DESCENT,
+    CPU,
     ITEMS,
     MODELS,
     N_ITEMS,
@@ -28,12 +31,14 @@ from model_cases import (
     fitted,
     frame,
 )
+from threadpoolctl import threadpool_limits
 
-from air_recsys import Interactions
+from air_recsys import AIR, DMF, Interactions
 from air_recsys.exceptions import AirRecsysError, DivergenceError
-from air_recsys.models import Recommender
+from air_recsys.models import GraphRanker, IterativeSVD, Recommender
 from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.solvers import Adam
 
 
 def untied() -> np.ndarray:
@@ -254,16 +259,65 @@ def test_before_the_first_draw_that_is_kept_there_is_no_good_state():
 # -------------------------------------------------------------------- processes and threads
 
 
+SWEEPS: dict[str, Any] = {"n_factors": 8, "n_sweeps": 3, **CPU}
+LARGER: dict[str, Callable[[], Recommender]] = {
+    "dense": lambda: AIR(solver=Adam(schedule="cooldown", n_epochs=4, init_std=0.1), **CPU),
+    "completion": lambda: AIR.for_completion(n_epochs=4, settings="fixed", **CPU),
+    "sparse": lambda: AIR.for_interactions(n_epochs=4, graph_refresh=2, init_std=0.1, **CPU),
+    "ratings": lambda: AIR.for_ratings(solver="adam", n_epochs=1, **CPU),
+    "variational": lambda: AIR.for_ratings(solver="variational", **SWEEPS),
+    "langevin": lambda: AIR.for_ratings(solver="langevin", **SWEEPS),
+    "DMF": lambda: DMF(n_epochs=4, init_std=0.1, **CPU),
+    "IterativeSVD": lambda: IterativeSVD(rank=3, n_iterations=5, random_state=0),
+    "GraphRanker": lambda: GraphRanker(n_factors=8, settings={}),
+}
+
+
+def many() -> Interactions:
+    """More pairs than one thread takes of an operation, ratings 1..5."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((240, 200)) < 0.2)
+    return Interactions(users, items, rng.integers(1, 6, users.size), range(240), range(200))
+
+
+def scores_with(n_threads: int) -> dict[str, np.ndarray]:
+    """Return the scores of all rated pairs by each model."""
+    before, known = torch.get_num_threads(), many()
+    pairs = known.user_index, known.item_index
+    torch.set_num_threads(n_threads)
+    try:
+        with threadpool_limits(n_threads, user_api="blas"):
+            return {name: make().fit(known).predict(*pairs) for name, make in LARGER.items()}
+    finally:
+        torch.set_num_threads(before)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np
+from model_cases import answers_of
+from test_model_numerics import scores_with
+from air_recsys.models import Recommender
+folder = Path(sys.argv[1])
+for path in folder.glob("*.air"):
+    np.savez(path.with_suffix(".npz"), *answers_of(Recommender.load(path)))
+np.savez(folder / "scores.npz", **scores_with(1))
+"""
+
+
 def test_another_process_answers_alike_and_trains_alike_and_more_threads_do_to_rounding(tmp_path):
     models = {name: fitted(make) for name, make in MODELS.items()}
     for name, model in models.items():
         model.save(tmp_path / f"{name}.air")
-    subprocess.run([sys.executable, thread_cases.__file__, str(tmp_path)], check=True)
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (here, here.parent, *sys.path)))}
+    subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], env=environment, check=True)
     for name, model in models.items():
         found = np.load(tmp_path / f"{name}.npz")
         for number, expected in enumerate(answers_of(model)):
             np.testing.assert_array_equal(found[f"arr_{number}"], expected, err_msg=name)
-    here, threaded, elsewhere = thread_cases.scores(1), thread_cases.scores(2), np.load(tmp_path / "scores.npz")
-    for name, scores in here.items():
+    alone, threaded, elsewhere = scores_with(1), scores_with(2), np.load(tmp_path / "scores.npz")
+    for name, scores in alone.items():
         np.testing.assert_array_equal(elsewhere[name], scores, err_msg=name)
         np.testing.assert_allclose(threaded[name], scores, atol=5e-4, rtol=0, err_msg=name)  # of ratings up to 5

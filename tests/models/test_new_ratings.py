@@ -124,11 +124,6 @@ def test_bad_data_changes_nothing(model, bad):
     assert model.interactions_ is before
 
 
-def test_an_unfitted_model_says_so():
-    with pytest.raises(NotFittedError):
-        AIR().partial_fit(ratings())
-
-
 # -------------------------------------------------------------------- the rules of fit, and its scale
 
 SOLVERS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from covering import covering
-from model_cases import CPU, frame
+from model_cases import CPU, assert_same_predictions, frame
 from power_cuts import PowerCut, cut_at
 
 from air_recsys import AIR, Interactions
@@ -49,8 +49,7 @@ def same(first, second):
     assert (first.n_iter_, first.stopped_by_) == (second.n_iter_, second.stopped_by_)
     assert first.snapshots_.keys() == second.snapshots_.keys()
     if first.knows_deviations_:
-        pairs = frame()["user"], frame()["item"]
-        np.testing.assert_array_equal(*(model.predict(*pairs, return_std=True) for model in (first, second)))
+        assert_same_predictions(first, second, frame()["user"], frame()["item"])
 
 
 def interrupted(path, every=4, **options):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import CPU
+from model_cases import CPU, assert_same_predictions
 from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions, distributed
@@ -104,12 +104,7 @@ def test_time_is_part_of_a_file(fitted, tmp_path):
     _, asked = parts()
     pairs = asked["user"], asked["item"]
     for times in (None, asked["timestamp"]):
-        for one, other in zip(
-            fitted.predict(*pairs, timestamps=times, return_std=True),
-            loaded.predict(*pairs, timestamps=times, return_std=True),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(one, other)
+        assert_same_predictions(loaded, fitted, *pairs, timestamps=times)
     pd.testing.assert_frame_equal(loaded.drift_, fitted.drift_)
     assert loaded.explain(3, 4).parts() == fitted.explain(3, 4).parts()
 
