@@ -56,16 +56,8 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "GlobalMean": GlobalMean,
 }
 POSTERIORS = ["AIR-variational", "AIR-langevin"]
-BY_DESCENT = [
-    "AIR-dense",
-    "AIR-completion",
-    "AIR-sparse",
-    "AIR-ratings",
-    "AIR-transforms",
-    "DMF",
-    "RDMF",
-    "DirichletDMF",
-]
+BY_DESCENT = ["AIR-dense", "AIR-completion", "AIR-sparse", "AIR-ratings", "AIR-transforms"]
+BY_DESCENT += ["DMF", "RDMF", "DirichletDMF"]
 TRAINED = [*BY_DESCENT, *POSTERIORS]
 GRAPHS = ["AIR-dense", "AIR-completion", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF", *POSTERIORS]
 

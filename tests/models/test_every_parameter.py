@@ -258,7 +258,7 @@ def test_what_turns_something_off_takes_its_settings_along(preset):
         (
             "ratings",
             {"n_sweps": 3},
-            "no parameter of AIR or of its solvers is called 'n_sweps'; do you mean n_sweeps?",
+            "no parameter of AIR or of its solvers is called 'n_sweps'; do you mean n_sweeps",
         ),
         ("ratings", {"xyzzy": 3}, "is called 'xyzzy'; Variational has n_sweeps, pattern_features"),
         ("ratings", {"solver": "gibbs"}, "solver must be 'adam', 'variational', 'langevin' or an object such as"),

@@ -159,14 +159,6 @@ def test_ids_without_similarities_are_like_none_and_of_many_neighbours_the_most_
     assert error(weak, KNOWN) == pytest.approx(error(told(0.5), KNOWN), rel=0.05)
 
 
-def test_similarities_go_with_times_and_a_validation_part():
-    frame = ratings().assign(timestamp=np.arange(len(ratings())) * 3600.0)
-    data = Interactions.from_frame(frame, timestamp="timestamp")
-    found = model(time="drift", validation_fraction=0.2, patience=5).fit(data, item_similarity=alike())
-    assert found.drift_ is not None
-    assert np.isfinite(found.history_["validation_rmse"]).all()
-
-
 # -------------------------------------------------------------------- what is refused
 
 BAD: dict[str, tuple[Any, str]] = {

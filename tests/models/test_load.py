@@ -204,6 +204,6 @@ class Life(RuleBasedStateMachine):
 
 
 Life.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=12, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=20, stateful_step_count=12, suppress_health_check=[HealthCheck.too_slow]
 )
 TestLife = Life.TestCase

@@ -13,7 +13,6 @@ from model_cases import CPU, assert_same_predictions, frame
 from sklearn.base import clone
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import load_movielens_fold
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics import rmse
 from air_recsys.models.engines.scaling import is_scarce
@@ -145,16 +144,6 @@ def test_little_rated_items_are_uncertain():
     assert uncertain[:20].mean() > 1.3 * uncertain[20:].mean()
     with pytest.raises(ParameterError, match="side"):
         found.uncertainty("film")
-
-
-@pytest.mark.data
-def test_a_fold_of_movielens(data_root):
-    train, test = load_movielens_fold(data_root, "u1")
-    found = AIR.for_ratings(user_graph_reg=0.0, item_graph_reg=0.0, **CPU).fit(train)
-    users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
-    scores, deviations = found.predict(users, items, return_std=True)
-    assert rmse(test.ratings, scores) < 0.885
-    assert 0.88 < np.mean(np.abs(scores - test.ratings) < 1.645 * deviations) < 0.92
 
 
 # -------------------------------------------------------------------- graphs and the history

@@ -187,14 +187,17 @@ def test_times_are_part_of_what_is_known():
         found.predict_proba(0, 0, timestamps=10**15)
 
 
+@pytest.mark.data
 @both
-def test_probabilities_of_movielens_are_calibrated(solver, data_root):
+def test_probabilities_and_deviations_of_movielens_are_calibrated(solver, data_root):
     train, test = load_movielens_fold(data_root, "u1")
     found = AIR.for_ratings(solver=solver, device="cpu", random_state=0).fit(train)
     pairs = test.user_ids[test.user_index], test.item_ids[test.item_index]
     shares, values = found.predict_proba(*pairs), found.rating_values_
     assert loss(shares, values, test.ratings) < 1.215
-    assert rmse(test.ratings, shares @ values) < rmse(test.ratings, found.predict(*pairs))
+    scores, deviations = found.predict(*pairs, return_std=True)
+    assert rmse(test.ratings, shares @ values) < rmse(test.ratings, scores) < 0.885
+    assert 0.88 < np.mean(np.abs(scores - test.ratings) < 1.645 * deviations) < 0.92
     for value, share in zip(values, shares.T, strict=True):
         bins = np.digitize(share, np.linspace(0, 1, 11))
         gaps = [

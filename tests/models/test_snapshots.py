@@ -5,18 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_cases import (
-    CPU,
-    ITEMS,
-    USERS,
-    assert_same_answers,
-    by_paper,
-    dense,
-    fails,
-    fitted,
-    frame,
-    trained_models,
-)
+from model_cases import CPU, ITEMS, USERS, assert_same_answers, by_paper, dense, fails, fitted, frame, trained_models
 
 from air_recsys import AIR
 from air_recsys.exceptions import NotFittedError, ParameterError
@@ -30,15 +19,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "transforms": {"transforms": [("blocks:3", 1e-3), ("columns", 1e-3, 2)]},
     "one side": {"user_graph_reg": 0.0},
 }
-short = partial(
-    by_paper,
-    n_epochs=N_EPOCHS,
-    init_std=0.1,
-    learning_rate=0.01,
-    schedule="constant",
-    evaluate_every=5,
-    **CPU,
-)
+SHORT = {"init_std": 0.1, "learning_rate": 0.01, "schedule": "constant", "evaluate_every": 5, **CPU}
+short = partial(by_paper, n_epochs=N_EPOCHS, **SHORT)
 
 
 def matrices(graphs):

@@ -216,7 +216,11 @@ def test_what_knows_nothing_of_time_says_so():
     frame = parts()[0]
     with pytest.raises(DataError, match="time='drift' needs ratings with timestamps, found none"):
         model().fit(frame.drop(columns="timestamp"))
-    plain = model(time=None).fit(data(frame))
+    of_one_moment, plain = (
+        model(**options).fit(data(frame.assign(timestamp=START))) for options in ({}, {"time": None})
+    )
+    assert of_one_moment.drift_ is not None
+    assert of_one_moment.drift_.empty
     assert plain.drift_ is None
     for call in (plain.predict, plain.explain):
         name = "timestamps" if call == plain.predict else "timestamp"
