@@ -103,17 +103,13 @@ def test_what_is_no_solver_and_no_number_is_shown_too():
         ({"n_factors": None}, "adam"),
         ({"user_graph_reg": 1e-3}, "adam"),
         ({"depth": 3, "item_graph_reg": 0.5}, "adam"),
+        *(({name: None}, "adam") for name in sorted({*parameter_names(Adam)} - {"user_graph_reg", "item_graph_reg"})),
     ],
 )
 def test_auto_is_the_solver_of_the_preset_that_reads_every_setting(settings, solver):
     assert solver_for(settings) == solver
     parameters = AIR.for_ratings(solver=solver, **settings).get_params()
     assert {name: parameters.get(name, parameters.get(f"solver__{name}")) for name in settings} == settings
-
-
-def test_auto_is_adam_where_a_setting_is_read_by_adam_alone():
-    for name in set(parameter_names(Adam)) - {"user_graph_reg", "item_graph_reg"}:
-        assert solver_for({"n_factors": 3, name: None}) == "adam", name
 
 
 # -------------------------------------------------------------------- history and results

@@ -278,9 +278,6 @@ def test_a_parameter_of_a_solver_given_to_the_model_says_where_it_belongs():
         AIR(learning_rate=0.1)  # type: ignore[call-arg]
     with pytest.raises(ParameterError, match="n_epochs is a parameter of the solver: set solver__n_epochs"):
         AIR().set_params(n_epochs=5)
-
-
-def test_the_signature_shows_the_parameters_of_the_model():
     assert set(inspect.signature(AIR).parameters) == set(parameter_names(AIR))
     with pytest.raises(TypeError, match="unexpected keyword argument 'xyzzy'"):
         AIR(xyzzy=1)  # type: ignore[call-arg]

@@ -186,23 +186,15 @@ def test_what_is_no_similarity_is_refused_with_the_mend(name):
         model().fit(ratings(), item_similarity=change(alike()))
 
 
-def test_a_strength_without_similarities_is_refused():
+def test_a_strength_without_similarities_and_features_that_they_are_not_are_refused(fitted):
     with pytest.raises(DataError, match=r"item_graph_strength=0\.3 needs item_similarity"):
         model(item_graph_strength=0.3).fit(ratings())
     for strength in (-0.1, 1.0, "much"):
         with pytest.raises(ParameterError, match="item_graph_strength"):
             model(item_graph_strength=strength).fit(ratings())
-
-
-def test_features_of_new_rows_are_not_asked_of_similarities(fitted):
-    with pytest.raises(DataError, match="trained without"):
-        fitted.fold_in(None, side="item", features=pd.DataFrame({"odd": [1]}))
-    with pytest.raises(DataError, match="trained without"):
-        fitted.feature_effects("item")
-
-
-def test_what_else_is_wrong_is_said_before_similarities_are_read():
-    with pytest.raises(DataError, match="validation must be Interactions, found int"):
-        model().fit(ratings(), validation=7, item_similarity="read later")
-    with pytest.raises(ParameterError, match="device"):
-        model(device="nowhere").fit(ratings(), item_similarity="read later")
+    for ask in (
+        lambda: fitted.fold_in(None, side="item", features=pd.DataFrame({"odd": [1]})),
+        lambda: fitted.feature_effects("item"),
+    ):
+        with pytest.raises(DataError, match="trained without"):
+            ask()

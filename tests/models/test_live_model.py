@@ -253,6 +253,8 @@ def test_callbacks_and_paths_that_are_none_are_refused_before_any_work(model):
         if path is not None:
             with pytest.raises(ParameterError, match="checkpoint must be a string or a Path"):
                 model.fit(table(), checkpoint=path)
+    with pytest.raises(ParameterError, match="every must be"):
+        model.fit(table(), checkpoint="run.ckpt", every=0)
     assert model.interactions_ is before
 
 

@@ -16,7 +16,7 @@ from model_cases import CPU, assert_same_predictions, frame
 from power_cuts import PowerCut, cut_at
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import CheckpointError, ParameterError
+from air_recsys.exceptions import CheckpointError
 from air_recsys.models import DirichletDMF
 from air_recsys.training.checkpointer import generator_at, position_of
 
@@ -121,15 +121,6 @@ def test_a_checkpoint_of_another_given_graph_is_refused(tmp_path):
             given(other).fit(frame(), resume_from=path)
     resumed, expected = given(ring).fit(frame(), resume_from=path), given(ring).fit(frame())
     np.testing.assert_array_equal(resumed.user_factors_, expected.user_factors_)
-
-
-def test_bad_arguments_are_refused_before_any_work(tmp_path):
-    with pytest.raises(ParameterError, match="every must be"):
-        make().fit(frame(), checkpoint=tmp_path / "run.ckpt", every=0)
-    with pytest.raises(CheckpointError, match="there is no folder"):
-        make().fit(frame(), checkpoint=tmp_path / "none" / "run.ckpt")
-    with pytest.raises(CheckpointError, match="found no file"):
-        make().fit(frame(), resume_from=tmp_path / "run.ckpt")
 
 
 @pytest.mark.parametrize("case", ["adam", "langevin"])
