@@ -100,31 +100,8 @@ class TestScaledTargets(HostTests):
     test_similar_items_batch = None
 
 
-class TestWithoutGraphs(HostTests):
-    settings: ClassVar[dict] = {
-        "regularization": 1.0,
-        "user_graph_reg": 0.0,
-        "item_graph_reg": 0.0,
-        "dtype": np.float64,
-    }
-
-
-class TestDenseGraphs(HostTests):
-    settings: ClassVar[dict] = {"regularization": 1.0, "graph_neighbors": None, "iterations": 30}
-
-
-class TestConfident(HostTests):
-    settings: ClassVar[dict] = {
-        "regularization": 1.3,
-        "alpha": 10.0,
-        "user_graph_reg": 0.3,
-        "iterations": 60,
-        "dtype": np.float64,
-    }
-
-
 class TestDeep(HostTests):
-    settings: ClassVar[dict] = {"regularization": 0.5, "depth": 3, "iterations": 60, "dtype": np.float64}
+    settings: ClassVar[dict] = {"regularization": 0.5, "depth": 3, "iterations": 45, "dtype": np.float64}
 
 
 @pytest.mark.order
