@@ -25,7 +25,6 @@ from air_recsys.solvers import Adam, Variational
 
 N_USERS, N_ITEMS = 20, 24
 SMALL = {"n_factors": 4, "device": "cpu", "seed": 0}
-STEPS = {"n_epochs": 60, "learning_rate": 0.1, "weight_decay": 1.0}
 refits = pytest.mark.filterwarnings("ignore:Model is already fitted")  # Cornac's own, at each second fit
 # Cornac leaves it to the interpreter to close the files that it opens.
 leaves_files_open = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -176,6 +175,7 @@ def test_scores_that_tie_rank_in_the_order_of_the_items(fitted, k):
         expected = np.concatenate([np.arange(first, N_ITEMS, 3) for first in best])
         sure = N_ITEMS if k == -1 else k
         assert ranked[:sure].tolist() == expected[:sure].tolist()
+    assert model.rank(2, np.array([], dtype=int), k)[0].size == 0
 
 
 @refits
@@ -199,7 +199,7 @@ def test_a_validation_set_alone_changes_nothing_and_is_monitored():
 
 def test_early_stopping_stops_and_keeps_the_best_state(capsys):
     both, rule = split(), {"min_delta": 0.0, "patience": 2}
-    steps = STEPS | {"n_epochs": 400, "evaluate_every": 5, "learning_rate": 0.02}
+    steps = {"n_epochs": 400, "evaluate_every": 5, "learning_rate": 0.02, "weight_decay": 1.0}
     model = make(early_stopping=rule, **steps).fit(both.train_set, both.val_set)
     assert "Early stopping" in capsys.readouterr().out
     assert 0 < model.best_epoch < model.stopped_epoch < 400
@@ -376,22 +376,15 @@ def test_movielens_beside_the_models_of_cornac(data_root):
     assert errors[0] < 0.90
 
 
-def test_features_of_an_experiment_enter_the_prior():
+def test_features_and_graphs_of_an_experiment_enter_the_prior():
     rows = triples()
     ids = sorted({item for _, item, _ in rows})
     features = FeatureModality(np.arange(len(ids), dtype=float)[:, None], ids=ids)
     method = RatioSplit(data=rows, test_size=0.2, seed=1, item_feature=features)
-    model = make().fit(method.train_set)
-    known = model.model_.interactions_.item_features
-    assert known is not None
-    assert known.names == ["0"]
-    places = [ids.index(raw) for raw in model.model_.interactions_.item_ids]
-    assert np.corrcoef(places, known.values[:, 0])[0, 1] == pytest.approx(1)
-
-
-def test_graphs_of_an_experiment_enter_the_prior():
-    rows = triples()
-    ids = sorted({item for _, item, _ in rows})
+    data = make().fit(method.train_set).model_.interactions_
+    places = [ids.index(raw) for raw in data.item_ids]
+    assert data.item_features.names == ["0"]
+    assert np.corrcoef(places, data.item_features.values[:, 0])[0, 1] == pytest.approx(1)
     edges = [(first, second, 1.0) for first, second in pairwise(ids[:-1])]  # of one direction
     method = RatioSplit(data=rows, test_size=0.2, seed=1, item_graph=GraphModality(data=edges))
     model = make(air_params={"item_graph_strength": 0.5}).fit(method.train_set)

@@ -65,9 +65,6 @@ def trained_als(model: ImplicitAIR, likes: sp.csr_matrix) -> AlternatingLeastSqu
     return als
 
 
-# -------------------------------------------------------------------- the objective
-
-
 def test_without_graphs_the_loss_is_that_of_als_and_comes_as_low():
     losses = []
     model = small(calculate_training_loss=True, iterations=15, **NO_GRAPHS)
@@ -106,9 +103,6 @@ def test_depth_and_precision_are_those_asked_for_and_threads_leave_no_trace():
     assert deep.recalculate_user(0, LIKES[0]).dtype == np.float64
 
 
-# -------------------------------------------------------------------- what is not given
-
-
 def test_the_defaults_follow_the_likes():
     wide = sp.csr_matrix(np.pad(LIKES.toarray(), ((0, 5), (2, 0))))
     model = fitted(wide, **AUTO)
@@ -126,12 +120,14 @@ def test_the_defaults_follow_the_likes():
     assert_same(fitted(**AUTO), fitted(4 * LIKES, **AUTO))  # the unit of the values is no matter
 
 
-def test_one_like_a_user_leaves_factors_that_are_not_zero():
+def test_one_like_a_user_is_remembered():
     model = ImplicitAIR(use_gpu=False, random_state=1, loss="squared")
     model.fit(sp.identity(10, format="csr"), show_progress=False)
     scores = model.user_factors @ model.item_factors.T
     assert scores.diagonal().min() > 0.3
     assert np.abs(scores - np.diag(scores.diagonal())).max() < 0.01
+    model = fitted(sp.identity(10, format="csr"), random_state=1, iterations=15, **SOFTMAX)
+    assert (model.user_factors @ model.item_factors.T).argmax(axis=1).tolist() == list(range(10))
 
 
 @pytest.mark.parametrize(
@@ -251,6 +247,8 @@ def test_a_fit_needs_likes_in_a_sparse_matrix():
             small().fit(other)
     with fails(DataError, "Interactions.from_frame(frame, rating=None).to_csr() is one"):
         small().fit(pd.DataFrame({"user": [1], "item": [2]}))
+    with fails(OurParameterError, "callback must be a function or None, found 3"):
+        small().fit(LIKES, callback=3)  # type: ignore
 
 
 @pytest.mark.parametrize(
@@ -328,6 +326,12 @@ def test_lists_are_no_longer_than_there_are_items_or_users(model):
     assert ids.shape == (2, N_USERS)
     assert ids[:, 0].tolist() == [3, 4]
     np.testing.assert_allclose(scores[:, 0], 1, rtol=1e-5)
+    for kind in ("similar_users", "similar_items"):
+        (_, scores), (_, expected) = (
+            getattr(model, kind)([3, 4]),
+            getattr(MatrixFactorizationBase, kind)(model, [3, 4]),
+        )
+        np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert len(model.similar_items(0, N=1000)[0]) == N_ITEMS
     assert len(model.similar_items(0, N=9, items=[1, 5])[0]) == 2
     with fails(OurParameterError, "N must be an integer >= 1, found 0"):
@@ -340,6 +344,7 @@ def test_rows_have_to_fit_users_and_items(model):
     for ask, message in (
         (lambda: model.recommend(0, sp.csr_array(LIKES[[0]])), "user_items needs to be a CSR sparse matrix"),
         (lambda: model.recommend(USERS, LIKES[:-1]), "user_items must contain 1 row for every user in userids"),
+        (lambda: model.recommend(0, LIKES[0], filter_items=[1], items=[2]), "found both"),
         (lambda: model.recommend(0, wide), "expected at most 40 columns, one for each of the items, found 41"),
         (lambda: model.recalculate_user([0], wide), "expected at most 40 columns"),
     ):

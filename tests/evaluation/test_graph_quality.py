@@ -26,20 +26,15 @@ def test_modularity_is_that_of_networkx(seed):
     assert modularity(graph, groups) == pytest.approx(expected)
 
 
-def test_a_graph_without_edges_has_no_communities():
-    empty = SimilarityGraph(np.zeros((4, 4)), range(4))
-    found = formation({0: empty, 1: SimilarityGraph(np.ones((4, 4)), range(4))}, {"own": np.arange(4)})
-    assert found.loc[0, ["edges", "communities", "modularity", "last", "own"]].tolist() == [0, 0, 0, 0, 0]
-
-
 def test_rows_are_in_the_order_of_the_steps_and_end_with_the_last():
     graph, groups = noisy(0)
-    coarse = SimilarityGraph(np.ones((30, 30)), range(30))
-    found = formation({7: graph, 2: coarse}, {"true": groups, "other names": 2 - groups})
-    assert found["step"].tolist() == [2, 7]
-    assert found["communities"].tolist() == [1, 3]
+    empty, coarse = (SimilarityGraph(np.full((30, 30), weight), range(30)) for weight in (0.0, 1.0))
+    found = formation({7: graph, 0: empty, 2: coarse}, {"true": groups, "other names": 2 - groups})
+    assert found["step"].tolist() == [0, 2, 7]
+    assert found["communities"].tolist() == [0, 1, 3]
     assert found["last"].iloc[-1] == pytest.approx(1)
-    assert found["true"].tolist() == found["other names"].tolist() == pytest.approx([0, 1])
+    assert found["true"].tolist() == found["other names"].tolist() == pytest.approx([0, 0, 1])
+    assert found.loc[0, ["edges", "modularity", "last"]].tolist() == [0, 0, 0]
 
 
 @pytest.fixture(scope="module")

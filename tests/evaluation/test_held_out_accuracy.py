@@ -69,12 +69,8 @@ def test_an_evaluation_on_unseen_ratings_has_intervals_deviations_and_counts() -
     counts = pd.Series(np.bincount(training.user_index, minlength=40))
     expected = counts.loc[found.pairs["user"]].to_numpy()
     np.testing.assert_array_equal(found.pairs["user_ratings"], expected)
-
-
-def test_an_unknown_user_has_no_training_ratings() -> None:
-    model = BiasModel().fit(np.array([[5.0, 1.0], [4.0, np.nan]]))
-    strange = pd.DataFrame({"user": [0, 7], "item": [1, 0], "rating": [2.0, 3.0]})
-    assert evaluate_model(model, strange).pairs["user_ratings"].tolist() == [2, 0]
+    stranger = pd.DataFrame({"user": [0, 77], "item": [1, 0], "rating": [2.0, 3.0]})
+    assert evaluate_model(BiasModel().fit(training), stranger).pairs["user_ratings"].tolist() == [counts[0], 0]
 
 
 def test_lists_from_likes_are_compared_with_what_is_popular_where_there_is_a_test() -> None:

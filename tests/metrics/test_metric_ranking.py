@@ -181,6 +181,8 @@ def test_lists_that_are_refused(recommended, k, error, message):
             getattr(metrics, name)(recommended, sp.csr_array([[1, 0, 0], [0, 0, 1]]), k)
         with pytest.raises(DataError, match=r"expected relevant as a SciPy sparse matrix .*, found ndarray"):
             getattr(metrics, name)([[0]], np.eye(1), 1)
+        with pytest.raises(DataError, match="expected at least one user with relevant items, found none"):
+            getattr(metrics, name)([[0]], sp.csr_array((1, 1)), 1)
 
 
 @pytest.mark.parametrize(

@@ -253,10 +253,10 @@ def test_other_errors_end_the_search_and_their_trial_is_made_again(tmp_path, mon
 
 
 def test_a_study_in_two_parts_is_the_study_in_one_and_a_whole_one_is_only_read(tmp_path, spy):
-    whole, other = search(n_trials=12), search(random_state=1)
+    whole, other = search(n_trials=11), search(random_state=1)
     assert history(whole)[1] != history(other)[1]
     storage = tmp_path / "s.db"
-    for n_trials in (1, 12):  # past the trials that are drawn at random
+    for n_trials in (1, 11):  # past the trials that are drawn at random
         parts = search(storage=storage, n_trials=n_trials)
         assert len(parts.study.trials) == n_trials
         assert parts.best_value <= whole.study.trials[0].value
@@ -324,7 +324,6 @@ def finished_study(tmp_path_factory):
     [
         ({"metric": "mae"}, "was made with metric=rmse, found mae"),
         ({"validation_fraction": 0.2}, "was made with validation_fraction=0.1, found 0.2"),
-        ({"random_state": 1}, "was made with random_state=0, found 1"),
         ({"preset": "completion"}, "was made with preset=ratings, found completion"),
         ({"space": SMALL | {"weight_decay": (1.0, 20.0)}}, "was made with space['weight_decay']=(1.0, 30.0, 'log')"),
         ({"space": SMALL | {"depth": [2]}}, "was made with space['depth']=the default, found [2]"),
@@ -399,9 +398,7 @@ def test_only_verbose_speaks_and_optunas_own_setting_stays():
         ({"space": {"random_state": [0, 1]}}, "space must name parameters of AIR"),
         ({"space": {"n_factors": 5}}, "space['n_factors'] must be a range (low, high)"),
         ({"space": {"n_factors": []}}, "space['n_factors'] must be a range (low, high)"),
-        ({"space": {"n_factors": (5, 50, "linear")}}, "space['n_factors'] must be a range"),
         ({"space": {"weight_decay": (0.0, 1.0, "log")}}, "low > 0 for 'log'"),
-        ({"space": {"weight_decay": (0.0, float("inf"))}}, "space['weight_decay'] must be a range"),
         ({"space": {"weight_decay": (False, True)}}, "space['weight_decay'] must be a range"),
         ({"space": {"transforms": [("blocks:2", 1e-5)]}}, "or a list of numbers, texts, True, False and None"),
         ({"space": {"n_factors": (0, 5)}}, "n_factors must be 'auto', None or an integer >= 1, found 0"),
