@@ -1,7 +1,5 @@
 """What tests of several hosts share: errors by their text, and likes of two groups."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,13 +3,10 @@
 Run as a program, the file reads saved adapters of a folder and writes their scores into a file there.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -85,24 +82,13 @@ def cornac_scores(model: CornacAIR, array: np.ndarray) -> np.ndarray:
     return by_id(array, lambda user, item: float(model.score(users[user], items[item])))
 
 
-def loaded_by(load: Callable[[Path], Any]) -> Callable[[Path], Any]:
-    """A way to load of a host that leaves files open."""
-
-    def quietly(path: Path) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            return load(path)
-
-    return quietly
-
-
 ADAPTERS = {
     "surprise": Adapter(
         lambda seed: SurpriseAIR(n_factors=2, graph_neighbors=3, random_state=seed, **SMALL),
         fit_surprise,
         lambda model, array: by_id(array, lambda user, item: model.predict(user, item).est),
         lambda model, path: dump.dump(path, algo=model),
-        loaded_by(lambda path: dump.load(path)[1]),
+        lambda path: dump.load(path)[1],
     ),
     "implicit": Adapter(
         lambda seed: ImplicitAIR(
@@ -124,7 +110,7 @@ ADAPTERS = {
         lambda model, array: model.fit(Dataset.from_uir(triples(array))),
         cornac_scores,
         lambda model, path: path.write_text(model.save(str(path.with_suffix(".folder")))),
-        loaded_by(lambda path: CornacAIR.load(path.read_text())),
+        lambda path: CornacAIR.load(path.read_text()),
     ),
     "sklearn": Adapter(
         lambda seed: AIRImputer(random_state=seed, n_epochs=20, **SMALL),
@@ -139,9 +125,8 @@ ADAPTERS = {
 every_adapter = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS)
 
 
-def trained(name, seed=0):
-    adapter = ADAPTERS[name]
-    return adapter.fit(adapter.make(seed), ratings())
+def trained(name):
+    return ADAPTERS[name].fit(ADAPTERS[name].make(0), ratings())
 
 
 # Cornac leaves it to the interpreter to close the files that it opens, and so does Surprise.

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import surprise
 from host_cases import fails
-from surprise import Dataset, Reader, Trainset
+from surprise import Dataset, Reader, Trainset, accuracy
 from surprise.model_selection import LeaveOneOut, PredefinedKFold, train_test_split
 
 from air_recsys import Interactions
@@ -151,7 +151,7 @@ def test_the_error_on_movielens_is_below_that_of_svd(data_root):
     assert (found.n_ratings, found.timestamps.min()) == (100_000, 874_724_710)
     train, test = train_test_split(whole, test_size=0.2, random_state=0)
     ours, theirs = (
-        surprise.accuracy.rmse(algo.fit(train).test(test), verbose=False)
+        accuracy.rmse(algo.fit(train).test(test), verbose=False)
         for algo in (SurpriseAIR(random_state=0, device="cpu"), surprise.SVD(random_state=0))
     )
     assert ours < theirs - 0.01

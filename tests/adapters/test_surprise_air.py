@@ -25,8 +25,7 @@ N_USERS, N_ITEMS = 12, 9
 
 
 def make(**parameters):
-    chosen: dict[str, Any] = SMALL | {"random_state": 0} | parameters
-    return SurpriseAIR(**chosen)
+    return SurpriseAIR(**SMALL | {"random_state": 0} | parameters)
 
 
 def by_adam(**parameters):

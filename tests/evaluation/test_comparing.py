@@ -131,8 +131,7 @@ def test_lists_are_chosen_on_parts_of_the_kind_of_the_split(kind, hidden, data, 
 
 
 def test_a_process_apart_finds_the_same(data, split):
-    names = ["Biases"]
-    here, there = (compare(names, data, split, apart=apart, **QUICK).to_frame() for apart in (False, True))
+    here, there = (compare(["Biases"], data, split, apart=apart, **QUICK).to_frame() for apart in (False, True))
     costs = ["fit_seconds", "answer_seconds", "memory_mib"]
     pd.testing.assert_frame_equal(here.drop(columns=costs), there.drop(columns=costs))
     assert (there[costs].to_numpy() >= 0).all()
@@ -239,16 +238,13 @@ def test_a_system_that_fails_is_a_line_and_the_others_go_on(data):
 
 
 def test_a_package_that_is_not_installed_is_a_line(data, split, monkeypatch):
-    monkeypatch.setattr(comparing, "comparable_systems", lambda **_: absent() | comparable_systems())
+    absent = {name: System(BiasModel().fit, "", "no_such_package") for name in ("Ghost", "Ghost 2")}
+    monkeypatch.setattr(comparing, "comparable_systems", lambda **_: absent | comparable_systems())
     found = compare(["Ghost", "Ghost 2", "Biases"], data, split, **QUICK)
     assert found.notes == ["not installed: Ghost, Ghost 2 (pip install no_such_package)"]
     assert found.to_frame().index.tolist() == ["Biases"]
     with pytest.raises(ParameterError, match="expected a system to compare; not installed: Ghost "):
         compare(["Ghost"], data, split, **QUICK)
-
-
-def absent():
-    return {name: System(BiasModel().fit, "", "no_such_package") for name in ("Ghost", "Ghost 2")}
 
 
 @pytest.mark.parametrize("name", [name for name in comparable_systems() if name.startswith(("Cornac", "implicit"))])

@@ -61,17 +61,17 @@ def test_shares_out_of_range_never_fall_back_to_the_hidden_entries(given, messag
         hide(np.ones((5, 5)), *given)
 
 
-class Oracle:
+class Oracle(GlobalMean):
     """Knows the truth but for a constant, and keeps what it was given."""
 
     def __init__(self, truth, error=0.0):
         self.truth, self.error = truth, error
 
-    def fit(self, interactions):
+    def fit(self, interactions, **_):
         self.given = interactions
         return self
 
-    def predict(self, user_ids, item_ids):
+    def predict(self, user_ids, item_ids, **_):
         self.asked = set(zip(user_ids.tolist(), item_ids.tolist(), strict=True))
         return self.truth[user_ids, item_ids] + self.error
 
@@ -79,8 +79,7 @@ class Oracle:
 def test_complete_measures_the_entries_asked_for_and_no_others():
     truth = np.random.default_rng(0).uniform(1, 5, (20, 15))
     data, oracle = hide(truth, 0.4, 0), Oracle(truth, error=0.1)
-    model: Any = oracle
-    row = complete(model, data)
+    row = complete(oracle, data)
     assert set(row) == {"nmae", "seconds"}
     assert row["nmae"] == pytest.approx(0.1 / (truth.max() - truth.min()))
     assert row["seconds"] >= 0
@@ -90,11 +89,9 @@ def test_complete_measures_the_entries_asked_for_and_no_others():
 
 def test_complete_ranks_binary_truth_too():
     truth = (np.random.default_rng(0).random((20, 15)) < 0.3).astype(float)
-    right: Any = Oracle(truth)
-    wrong: Any = Oracle(1 - truth)
-    row = complete(right, hide(truth, 0.4, 0))
+    row = complete(Oracle(truth), hide(truth, 0.4, 0))
     assert (row["nmae"], row["average_precision"], row["auroc"]) == (0, 1, 1)
-    assert complete(wrong, hide(truth, 0.4, 0))["auroc"] == 0
+    assert complete(Oracle(1 - truth), hide(truth, 0.4, 0))["auroc"] == 0
 
 
 def graph_of(groups):

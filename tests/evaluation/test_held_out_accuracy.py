@@ -1,7 +1,5 @@
 """Reliability and groups of errors: laws that hold whatever the model, and lists from likes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

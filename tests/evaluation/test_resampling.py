@@ -9,11 +9,11 @@ from air_recsys.evaluation.resampling import ByUsers, UserResamples, interval_of
 from air_recsys.metrics import rmse
 
 
-def squared(rng, n_users=40, scale=1.0):
+def squared(rng, n_users=40):
     """Squared errors of users with 1 to 9 test ratings each, as habits of users and noise."""
     counts = rng.integers(1, 10, n_users)
     habit = 0.5 * rng.standard_normal(n_users)
-    errors = [scale * (habit[user] + rng.standard_normal(count)) for user, count in enumerate(counts)]
+    errors = [habit[user] + rng.standard_normal(count) for user, count in enumerate(counts)]
     return ByUsers(np.array([[(each**2).sum() for each in errors]]), counts[None], root=True), np.concatenate(errors)
 
 

@@ -43,11 +43,10 @@ def read_board(folder):
     return {name: [(event.step, event.value) for event in events.Scalars(name)] for name in events.Tags()["scalars"]}
 
 
-@pytest.mark.parametrize(
-    "model",
-    [make(validation_fraction=0.2), DMF.for_ratings(n_factors=2, n_epochs=200, random_state=0, device="cpu")],
-    ids=["AIR", "DMF"],
-)
+OF_DMF = DMF.for_ratings(n_factors=2, n_epochs=200, random_state=0, device="cpu")
+
+
+@pytest.mark.parametrize("model", [make(validation_fraction=0.2), OF_DMF], ids=["AIR", "DMF"])
 def test_tensorboard_holds_the_history_record_by_record(tmp_path, model):
     seen = []
     with TensorBoardCallback(tmp_path) as board:
