@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-pytest.importorskip("implicit")
-
+from host_cases import fails
 from implicit.evaluation import ranking_metrics_at_k
 from implicit.utils import ParameterWarning
 
@@ -54,10 +52,7 @@ def fixed(likes):
     return trained(likes, **FIXED)
 
 
-# -------------------------------------------------------------------- the model behind it
-
-
-def test_it_is_the_model_of_the_library(likes, fitted):
+def test_it_is_the_model_of_the_library_for_known_and_for_new_users(likes, fitted):
     ones = Interactions.from_csr(sp.csr_matrix(likes > 0, dtype=np.float64))
     own = GraphRanker(**SMALL).fit(ones)
     assert own.settings_ == fitted.model_.settings_
@@ -65,9 +60,6 @@ def test_it_is_the_model_of_the_library(likes, fitted):
     ids, scores = fitted.recommend(USERS[1:], likes[1:], N=5)
     assert ids.ravel().tolist() == table["item"].tolist()
     np.testing.assert_allclose(scores.ravel(), table["score"], rtol=1e-6)
-
-
-def test_folded_in_users_are_those_of_the_library(likes, fitted):
     new = made(seed=1)[:20]
     table = fitted.model_.fold_in(sp.csr_matrix(new > 0, dtype=np.float64)).recommend(n=5)
     ids, scores = fitted.recommend(USERS[:20], new, N=5, recalculate_user=True)
@@ -81,55 +73,26 @@ def test_parameters_reach_the_model(likes, capsys):
     found = model.model_
     assert (found.n_validation, found.random_state, found.time_budget) == (7, 3, 60.0)
     assert found.search_line_ in capsys.readouterr().err
-    with pytest.raises(ParameterError, match="n_steps must be"):
+    with fails(ParameterError, "n_steps must be"):
         ImplicitRanker(n_steps=0).fit(likes)
 
 
-# -------------------------------------------------------------------- inputs
-
-
-def test_values_and_stored_zeros_are_no_matter(likes, fixed):
-    rows, columns = likes.nonzero()
-    cells = np.r_[rows, 0, 0], np.r_[columns, 1, N_ITEMS - 1]  # of a user and an item without likes
-    again = trained(sp.csr_matrix((np.r_[np.full(likes.nnz, 7.0), 0, 0], cells), shape=likes.shape), **FIXED)
-    for one, other in zip(again.recommend(USERS, likes), fixed.recommend(USERS, likes), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
-def test_broken_values_are_named(likes, value):
-    broken = likes.astype(np.float64)
-    broken.data[3] = value
-    with pytest.raises(DataError, match="confidences must be finite and >= 0, found 1 that are not, the first in row"):
-        ImplicitRanker(**FIXED).fit(broken, show_progress=False)
-
-
-def test_what_cannot_be_trained_on_is_an_error(likes):
-    with pytest.raises(DataError, match="at least one value > 0"):
-        ImplicitRanker(**FIXED).fit(sp.csr_matrix((3, 4)), show_progress=False)
-    with pytest.raises(NotImplementedError, match="no epochs"):
-        ImplicitRanker(**FIXED).fit(likes, callback=print)
+def test_what_cannot_be_trained_on_is_an_error_and_before_fit_there_is_no_list(likes, fixed):
+    model = ImplicitRanker(**FIXED)
+    for error, message, given in (
+        (DataError, "confidences must be finite and >= 0", {"user_items": -likes}),
+        (DataError, "at least one value > 0", {"user_items": sp.csr_matrix((3, 4))}),
+        (NotImplementedError, "no epochs", {"user_items": likes, "callback": print}),
+    ):
+        with fails(error, message):
+            model.fit(**given)
+    for ask in (lambda: model.recommend(0, likes[0]), lambda: model.similar_items(0), lambda: model.similar_users(0)):
+        with fails(NotFittedError, "not fitted yet"):
+            ask()
+    with fails(IndexError, "userid must lie in"):  # the checks are those of `ImplicitAIR`, whose tests have every case
+        fixed.recommend(N_USERS, likes[0])
     with pytest.warns(ParameterWarning, match="CSR"):
-        ImplicitRanker(**FIXED).fit(likes.tocoo(), show_progress=False)
-
-
-def test_before_fit_there_is_no_list(likes):
-    for ask in (lambda m: m.recommend(0, likes[0]), lambda m: m.similar_items(0), lambda m: m.similar_users(0)):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            ask(ImplicitRanker())
-
-
-# -------------------------------------------------------------------- lists
-
-
-def test_scores_fall_and_shapes_are_those_of_implicit(likes, fixed):
-    ids, scores = fixed.recommend(USERS, likes, N=7)
-    assert (ids.shape, scores.shape, ids.dtype, scores.dtype) == ((60, 7), (60, 7), np.int32, np.float64)
-    assert (np.diff(scores) <= 0).all()
-    one, own = fixed.recommend(5, likes[5], N=7)
-    np.testing.assert_array_equal(one, ids[5])
-    np.testing.assert_allclose(own, scores[5], rtol=1e-6)
-    assert not likes[np.repeat(USERS, 7), ids.ravel()].any()
+        model.fit(likes.tocoo(), show_progress=False)
 
 
 def test_the_rows_that_are_given_are_left_out(fixed, likes):
@@ -141,10 +104,7 @@ def test_the_rows_that_are_given_are_left_out(fixed, likes):
     np.testing.assert_array_equal(fixed.recommend(3, stored, N=3)[0], fixed.recommend(3, more, N=3)[0])
     free, _ = fixed.recommend(3, None, N=N_ITEMS, filter_already_liked_items=False)
     assert sorted(free) == list(range(N_ITEMS))
-
-
-def test_narrow_rows_are_of_the_first_items(fixed, likes):
-    narrow = sp.csr_matrix(likes[4:6, :10])
+    narrow = sp.csr_matrix(likes[4:6, :10])  # of the first items
     wide = sp.csr_matrix((narrow.data, narrow.indices, narrow.indptr), shape=(2, N_ITEMS))
     for recalculate in (False, True):
         found = [fixed.recommend([4, 5], rows, recalculate_user=recalculate)[0] for rows in (narrow, wide)]
@@ -155,6 +115,8 @@ def test_what_is_left_out_comes_last_in_long_lists(likes, fixed):
     ids, scores = fixed.recommend(USERS, likes, N=1000)
     assert ids.shape == (N_USERS, N_ITEMS)
     assert (np.sort(ids, axis=1) == np.arange(N_ITEMS)).all()
+    assert (ids.dtype, scores.dtype) == (np.int32, np.float64)
+    assert (np.diff(scores) <= 0).all()
     counts = np.diff(likes.indptr)
     np.testing.assert_array_equal((scores == LOWEST).sum(axis=1), counts)
     filtered, scores = fixed.recommend(7, likes[7], N=N_ITEMS, filter_items=[0, 3, 4])
@@ -162,18 +124,12 @@ def test_what_is_left_out_comes_last_in_long_lists(likes, fixed):
     assert set(filtered[scores == LOWEST]) == set(out)
     everything, scores = fixed.recommend(7, likes[7], N=2, filter_items=np.arange(N_ITEMS))
     assert (everything.size, set(scores)) == (2, {LOWEST})
-
-
-def test_chosen_items_are_all_listed_and_liked_ones_last(likes, fixed):
     chosen = [9, 2, 4, 6, 11]
     ids, scores = fixed.recommend(USERS, likes, items=chosen)
     assert (np.sort(ids, axis=1) == sorted(chosen)).all()
     liked = likes[np.repeat(USERS, 5), ids.ravel()].reshape(ids.shape) > 0
     np.testing.assert_array_equal(liked, scores == LOWEST)
     assert (np.diff(liked.astype(int), axis=1) >= 0).all()
-    whole, every = fixed.recommend(8, likes[8], N=N_ITEMS)
-    order = [item for item in whole[every > LOWEST] if item in chosen]
-    assert ids[8][scores[8] > LOWEST].tolist() == order
 
 
 def test_a_user_without_likes_gets_what_most_like(likes, fixed):
@@ -186,25 +142,6 @@ def test_a_user_without_likes_gets_what_most_like(likes, fixed):
     assert fixed.recommend(0, taken, N=2)[0].tolist() == popular[2:4].tolist()
 
 
-def test_ids_and_rows_that_do_not_fit_are_errors(likes, fixed):
-    for user in (-1, N_USERS):
-        with pytest.raises(IndexError, match="userid must lie in"):
-            fixed.recommend(user, likes[0])
-    with pytest.raises(IndexError, match="items must lie in"):
-        fixed.recommend(0, likes[0], items=[N_ITEMS])
-    with pytest.raises(IndexError, match="filter_items must lie in"):
-        fixed.recommend(0, likes[0], filter_items=[-2])
-    with pytest.raises(ValueError, match="found both"):
-        fixed.recommend(0, likes[0], filter_items=[1], items=[2])
-    with pytest.raises(ValueError, match="1 row for every user"):
-        fixed.recommend([0, 1], likes[0])
-    with pytest.raises(ValueError, match="CSR"):
-        fixed.recommend([0], None)
-    with pytest.raises(ValueError, match="at most 30 columns"):
-        fixed.recommend([0], sp.csr_matrix((1, N_ITEMS + 1)))
-    assert fixed.recommend([N_USERS], likes[[1]], recalculate_user=True)[0].shape == (1, 10)
-
-
 def test_implicits_evaluation_ranks_it_above_chance(likes):
     shown, held_out = leave_k_out_split(likes, K=2, random_state=0)
     model = trained(shown, **FIXED)
@@ -213,10 +150,7 @@ def test_implicits_evaluation_ranks_it_above_chance(likes):
     assert found["precision"] > 1.5 * random * 5 / 2  # implicit divides by the two that are held out
 
 
-# -------------------------------------------------------------------- similar ones
-
-
-def test_similar_items_are_the_neighbours_of_the_graph(fixed):
+def test_similar_items_and_users_are_the_neighbours_in_the_graphs(fixed):
     ids, weights = fixed.similar_items(4, N=5)
     table = fixed.model_.similar_items(4, n=4)
     assert ids.tolist() == [4, *table["item"]]
@@ -226,37 +160,32 @@ def test_similar_items_are_the_neighbours_of_the_graph(fixed):
     assert many[1].tolist() == [N_ITEMS - 1, -1, -1, -1, -1]  # it has no likes
     assert of_many[1].tolist() == [1.0] + [LOWEST] * 4
     assert fixed.similar_items(N_ITEMS - 1)[0].tolist() == [N_ITEMS - 1]
-
-
-def test_similar_users_are_chosen_and_filtered(fixed):
+    with fails(NotImplementedError, "no new items"):
+        fixed.similar_items(0, recalculate_item=True)
     ids, weights = fixed.similar_users([2, 3], N=4, users=[0, 3, 5])
     assert (np.sort(ids, axis=1) == [0, 3, 5]).all()
     assert (ids[1, 0], weights[1, 0], weights[1, -1]) == (3, 1.0, LOWEST)  # user 0 has no likes
     others, _ = fixed.similar_users(2, N=10, filter_users=[2, 4])
     assert not {2, 4} & set(others)
-    with pytest.raises(IndexError, match="itemid must lie in"):
-        fixed.similar_items(N_ITEMS)
-    with pytest.raises(NotImplementedError, match="no new items"):
-        fixed.similar_items(0, recalculate_item=True)
 
 
-# -------------------------------------------------------------------- files
-
-
-def test_files_hold_parameters_and_model(fitted, likes, tmp_path):
+def test_files_hold_parameters_and_model_and_others_are_refused(fitted, likes, tmp_path):
     fitted.save(tmp_path / "lists")
     loaded: Any = ImplicitRanker.load(str(tmp_path / "lists"))
     for one, other in zip(loaded.recommend(USERS, likes), fitted.recommend(USERS, likes), strict=True):
         np.testing.assert_array_equal(one, other)
     assert (loaded.n_factors, loaded.model_.search_line_) == (4, fitted.model_.search_line_)
+    np.savez(tmp_path / "other.npz", header=np.array("{}"))
+    with fails(ModelFileError, "expected a file that ImplicitRanker"):
+        ImplicitRanker.load(tmp_path / "other.npz")
 
 
-def test_other_and_damaged_files_are_refused(fixed):
+def test_damaged_files_are_refused(fixed):
     file = io.BytesIO()
     fixed.save(file)
     content = file.getvalue()
     refused = 0
-    for place in np.linspace(0, len(content) - 1, 40, dtype=int):
+    for place in np.linspace(0, len(content) - 1, 25, dtype=int):
         damaged = bytearray(content)
         damaged[place] ^= 16
         try:
@@ -265,9 +194,4 @@ def test_other_and_damaged_files_are_refused(fixed):
             assert again.getvalue() == content  # a bit that nobody reads
         except ModelFileError:
             refused += 1
-    assert refused > 30
-    other = io.BytesIO()
-    np.savez(other, header=np.array("{}"))
-    other.seek(0)
-    with pytest.raises(ModelFileError, match="expected a file that ImplicitRanker"):
-        ImplicitRanker.load(other)
+    assert refused > 18

@@ -1,6 +1,4 @@
-"""Intervals, reliability and groups of errors: laws that hold whatever the model, and lists from likes."""
-
-from __future__ import annotations
+"""Reliability and groups of errors: laws that hold whatever the model, and lists from likes."""
 
 import numpy as np
 import pandas as pd
@@ -9,62 +7,8 @@ import pytest
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.evaluation.rating_errors import LEVELS, errors_by, interval_reliability, probability_reliability
-from air_recsys.evaluation.resampling import UserResamples, interval_of
 from air_recsys.metrics import rmse, user_measures
 from air_recsys.splits import random_holdout
-
-
-def ratings() -> Interactions:
-    rng = np.random.default_rng(0)
-    truth = 3 + np.outer(rng.normal(size=40), rng.normal(size=30)) + 0.5 * rng.normal(size=(40, 30))
-    return Interactions.from_dense(np.where(rng.random(truth.shape) < 0.5, truth.clip(1, 5), np.nan))
-
-
-def likes() -> tuple[Interactions, np.ndarray]:
-    rng = np.random.default_rng(1)
-    group = np.kron(np.eye(2), np.ones((12, 15))) > 0
-    taken = group & (rng.random(group.shape) < 0.7)
-    hidden = taken & (rng.random(group.shape) < 0.2)
-    return Interactions.from_dense(np.where(taken & ~hidden, 1.0, np.nan)), np.where(hidden, 1.0, np.nan)
-
-
-# -------------------------------------------------------------------- the bootstrap
-
-
-def test_an_interval_holds_its_value_and_narrows_with_users() -> None:
-    rng = np.random.default_rng(0)
-    widths = []
-    for n in (20, 2000):
-        values = rng.normal(size=n)
-        found = interval_of(values.mean(), UserResamples(np.arange(n)).mean(values))
-        assert found.low < found.value < found.high
-        widths.append(found.high - found.low)
-    assert widths[0] > 5 * widths[1]
-
-
-def test_an_interval_knows_that_ratings_of_a_user_go_together() -> None:
-    of_user = np.random.default_rng(0).normal(size=50)
-    values, users = np.repeat(of_user, 20), np.repeat(np.arange(50), 20)
-    by_user = np.ptp(np.quantile(UserResamples(users).mean(values), (0.025, 0.975)))
-    by_pair = np.ptp(np.quantile(UserResamples(np.arange(1000)).mean(values), (0.025, 0.975)))
-    assert by_user > 3 * by_pair
-
-
-def test_equal_models_differ_by_nothing_in_any_draw() -> None:
-    errors = np.random.default_rng(0).normal(size=300) ** 2
-    resamples = UserResamples(np.arange(300) % 30)
-    np.testing.assert_array_equal(resamples.root_mean(errors) - resamples.root_mean(errors.copy()), 0)
-    weighted = resamples.of(lambda weights: float(np.average(errors, weights=weights)))
-    np.testing.assert_allclose(weighted, resamples.mean(errors))
-
-
-def test_many_users_and_ids_of_any_kind() -> None:
-    users = np.array([*range(6000), "a"], dtype=object)
-    found = UserResamples(users, n_resamples=50).mean(np.ones(users.size))
-    np.testing.assert_array_equal(found, 1)
-
-
-# -------------------------------------------------------------------- reliability
 
 
 def test_exact_intervals_are_found_exact_and_narrow_ones_narrow() -> None:
@@ -91,9 +35,6 @@ def test_probabilities_are_compared_with_shares() -> None:
     assert len(probability_reliability(truth, np.full(5000, 0.5))) == 1
 
 
-# -------------------------------------------------------------------- groups of errors
-
-
 @pytest.mark.parametrize("n_values", [5, 400])
 def test_groups_share_all_errors_out(n_values: int) -> None:
     rng = np.random.default_rng(0)
@@ -106,11 +47,10 @@ def test_groups_share_all_errors_out(n_values: int) -> None:
     assert np.average(table["bias"], weights=table["pairs"]) == pytest.approx(errors.mean())
 
 
-# -------------------------------------------------------------------- the evaluation
-
-
 def test_an_evaluation_on_unseen_ratings_has_intervals_deviations_and_counts() -> None:
-    data = ratings()
+    rng = np.random.default_rng(0)
+    truth = 3 + np.outer(rng.normal(size=40), rng.normal(size=30)) + 0.5 * rng.normal(size=(40, 30))
+    data = Interactions.from_dense(np.where(rng.random(truth.shape) < 0.5, truth.clip(1, 5), np.nan))
     split = random_holdout(data, 0.2, random_state=0)
     training, test = data.select(split.train), data.select(split.test)
     model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(training)
@@ -127,16 +67,16 @@ def test_an_evaluation_on_unseen_ratings_has_intervals_deviations_and_counts() -
     counts = pd.Series(np.bincount(training.user_index, minlength=40))
     expected = counts.loc[found.pairs["user"]].to_numpy()
     np.testing.assert_array_equal(found.pairs["user_ratings"], expected)
+    stranger = pd.DataFrame({"user": [0, 77], "item": [1, 0], "rating": [2.0, 3.0]})
+    assert evaluate_model(BiasModel().fit(training), stranger).pairs["user_ratings"].tolist() == [counts[0], 0]
 
 
-def test_an_unknown_user_has_no_training_ratings() -> None:
-    model = BiasModel().fit(np.array([[5.0, 1.0], [4.0, np.nan]]))
-    strange = pd.DataFrame({"user": [0, 7], "item": [1, 0], "rating": [2.0, 3.0]})
-    assert evaluate_model(model, strange).pairs["user_ratings"].tolist() == [2, 0]
-
-
-def test_lists_from_likes_are_compared_with_what_is_popular() -> None:
-    training, test = likes()
+def test_lists_from_likes_are_compared_with_what_is_popular_where_there_is_a_test() -> None:
+    rng = np.random.default_rng(1)
+    group = np.kron(np.eye(2), np.ones((12, 15))) > 0
+    taken = group & (rng.random(group.shape) < 0.7)
+    hidden = taken & (rng.random(group.shape) < 0.2)
+    training, test = Interactions.from_dense(np.where(taken & ~hidden, 1.0, np.nan)), np.where(hidden, 1.0, np.nan)
     model = AIR.for_likes(settings={}, device="cpu", random_state=0).fit(training)
     found = evaluate_model(model, test)
     assert [row["model"] for row in found.rows] == ["GraphRanker", "most popular"]
@@ -149,13 +89,8 @@ def test_lists_from_likes_are_compared_with_what_is_popular() -> None:
     assert found.advantage is not None
     assert found.advantage.baseline == "most popular"
     assert found.advantage.gain.low > 0
-
-
-def test_likes_without_a_test_have_no_measure() -> None:
-    training, _ = likes()
-    found = evaluate_model(AIR.for_likes(settings={}, device="cpu", random_state=0).fit(training))
-    assert found.rows == []
-    assert "give likes that it has not seen" in found.notes[0]
+    without = evaluate_model(model)
+    assert without.rows == []
+    assert "give likes that it has not seen" in without.notes[0]
     strange = pd.DataFrame({"user": ["nobody"], "item": ["nothing"], "rating": [1.0]})
-    again = AIR.for_likes(settings={}, device="cpu", random_state=0).fit(training)
-    assert evaluate_model(again, strange).rows == []
+    assert evaluate_model(model, strange).rows == []

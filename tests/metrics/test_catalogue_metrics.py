@@ -63,18 +63,15 @@ def test_calibration_compares_the_shares_of_groups(lists, seen):
     assert miscalibration(lists, seen, groups) == pytest.approx(np.mean(distances))
 
 
-def test_the_own_items_are_neither_more_popular_nor_miscalibrated(seen):
+def test_the_own_items_are_neither_more_popular_nor_miscalibrated_and_all_items_alike_cover_most(seen):
     own = [np.flatnonzero(row) for row in seen.toarray()]
     width = max(row.size for row in own)
     same = np.array([np.pad(row, (0, width - row.size), constant_values=-1) for row in own])
     assert popularity_lift(same, seen) == pytest.approx(0)
     assert miscalibration(same, seen, np.eye(N_ITEMS)) == pytest.approx(0, abs=1e-12)
-
-
-def test_one_item_for_all_covers_least_and_all_items_alike_cover_most():
+    every = np.arange(10)[:, None]
+    assert (gini(every, 10), coverage(every, 10)) == (0, 1)
     assert gini(np.zeros((9, 1), dtype=int), 10) == pytest.approx(0.9)
-    assert gini(np.arange(10)[:, None], 10) == 0
-    assert coverage(np.arange(10)[:, None], 10) == 1
 
 
 @pytest.mark.parametrize(

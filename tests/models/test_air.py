@@ -1,43 +1,35 @@
-"""`AIR`: presets, what its parameters do, validation, precision, chance, divergence."""
+"""`AIR`: presets and calls, validation, precision, chance, divergence, limits of scores and weights of ratings."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from model_cases import (
     CPU,
-    ITEMS,
     MODELS,
     USERS,
     all_scores,
     by_paper,
     dense,
+    fitted,
     frame,
     global_numpy_state,
-    of_preset,
     trained_models,
 )
+from sklearn.base import clone
 
-from air_recsys import AIR, Interactions, SimilarityGraph
+from air_recsys import AIR, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import DataError, DivergenceError
-from air_recsys.metrics import rmse
+from air_recsys.metrics import average_precision, rmse
+from air_recsys.models import KNN, GraphRanker
 from air_recsys.models.presets import PRESETS
-from air_recsys.models.solvers import SOLVERS, Sweeping
+from air_recsys.models.ratings import is_binary, limited, pushed
+from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Sweeping, Variational, parameter_names, solver_for
 
-HISTORY = [
-    "epoch",
-    "fit",
-    "user_energy",
-    "item_energy",
-    "decay",
-    "further",
-    "objective",
-    "validation_rmse",
-    "learning_rate",
-    "seconds",
-    "noise",
-]
+HISTORY = ["epoch", "fit", "user_energy", "item_energy", "decay", "further", "objective", "validation_rmse"]
+HISTORY += ["learning_rate", "seconds", "noise"]
 
 
 def small(**options: Any) -> Any:
@@ -45,7 +37,7 @@ def small(**options: Any) -> Any:
     return by_paper(**CPU | {"n_epochs": 60, "init_std": 0.1, "schedule": "constant"} | options)
 
 
-# -------------------------------------------------------------------- presets
+# -------------------------------------------------------------------- presets and calls
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -61,12 +53,63 @@ def test_presets_differ_from_the_defaults_where_they_say_and_can_be_overridden(n
         assert changed.solver == SOLVERS[solver](**values | {"schedule": "linear"})
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_fit_small_data(name):
-    model = of_preset(name, 30).fit(dense())
-    assert np.isfinite(model.predict(range(9), range(9))).all()
-    assert model.user_graph_ is not None
-    assert model.item_graph_ is not None
+NAMES = {"AIR": AIR, "Adam": Adam, "Variational": Variational, "Langevin": Langevin}
+WRITTEN = [
+    "AIR()",
+    "AIR(device='cpu', n_factors=3)",
+    "AIR(solver=Variational(n_sweeps=5))",
+    "AIR.for_ratings(clip=False, random_state=0, n_sweeps=40)",
+    "AIR.for_ratings(solver='langevin')",
+    "AIR.for_ratings(graph_neighbors=None, graph_refresh=None)",
+    "AIR.for_interactions(n_factors=20, n_epochs=300)",
+    "AIR.auto(random_state=0)",
+]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_model_is_shown_as_it_is_written(written):
+    assert repr(eval(written, NAMES)) == written
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("AIR")])
+def test_the_repr_is_a_call_that_makes_the_same_model(name):
+    model = MODELS[name]()
+    assert repr(eval(repr(model), NAMES).get_params()) == repr(model.get_params())
+    assert repr(clone(model)) == repr(model) == repr(fitted(MODELS[name]))
+
+
+def test_lines_of_a_repr_are_short_and_still_a_call():
+    model = AIR.for_completion(n_factors=12, random_state=123456789, dtype="float64", patience=3, max_memory="16GB")
+    model.set_params(validation_fraction=0.123456789, solver__learning_rate=0.01234567)
+    lines = repr(model).splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 100
+    assert repr(eval(repr(model), NAMES).get_params()) == repr(model.get_params())
+
+
+def test_what_is_no_solver_and_no_number_is_shown_too():
+    assert repr(AIR(solver="variational")) == "AIR(solver=Variational())"
+    assert "solver=3" in repr(AIR(solver=3))
+    assert repr(AIR.for_ratings(random_state=np.random.default_rng(0))).startswith("AIR.for_ratings(random_state=Gen")
+
+
+@pytest.mark.parametrize(
+    ("settings", "solver"),
+    [
+        ({}, "variational"),
+        ({"n_sweeps": 3}, "variational"),
+        ({"n_factors": 5, "clip": False, "adjacency": "global_sum"}, "variational"),
+        ({"user_graph_reg": 0, "item_graph_reg": "auto"}, "variational"),
+        ({"n_factors": None}, "adam"),
+        ({"user_graph_reg": 1e-3}, "adam"),
+        ({"depth": 3, "item_graph_reg": 0.5}, "adam"),
+        *(({name: None}, "adam") for name in sorted({*parameter_names(Adam)} - {"user_graph_reg", "item_graph_reg"})),
+    ],
+)
+def test_auto_is_the_solver_of_the_preset_that_reads_every_setting(settings, solver):
+    assert solver_for(settings) == solver
+    parameters = AIR.for_ratings(solver=solver, **settings).get_params()
+    assert {name: parameters.get(name, parameters.get(f"solver__{name}")) for name in settings} == settings
 
 
 # -------------------------------------------------------------------- history and results
@@ -74,7 +117,7 @@ def test_presets_fit_small_data(name):
 
 @trained_models
 def test_history_is_the_course_of_training_in_numbers(make):
-    model = make().fit(frame())
+    model = fitted(make)
     history = model.history_
     assert list(history.columns) == HISTORY
     assert history["epoch"].iloc[-1] == model.n_iter_ == model.engine().n_steps(model.interactions_)
@@ -90,165 +133,112 @@ def test_history_is_the_course_of_training_in_numbers(make):
     assert history["validation_rmse"].isna().all()
 
 
-def test_fit_of_the_history_is_the_mean_squared_error_over_all_pairs():
-    array = dense()
-    model = small(scale=False).fit(array)
-    users, items = np.nonzero(~np.isnan(array))
-    squares = (model.predict(users, items) - array[users, items]) ** 2
-    assert model.history_["fit"].iloc[-1] == pytest.approx(squares.sum() / array.size, rel=1e-4)
-
-
-def test_energies_of_the_history_are_those_of_the_learned_graphs():
-    model = small(scale=False, dtype="float64").fit(dense())
-    completed = model.user_factors_ @ model.item_factors_.T
-    last = model.history_.iloc[-1]
-    for adjacency, rows, energy in (
-        (model.user_adjacency_, completed, last["user_energy"]),
-        (model.item_adjacency_, completed.T, last["item_energy"]),
-    ):
-        graph = SimilarityGraph(adjacency, range(len(rows)))
-        assert energy == pytest.approx(np.trace(rows.T @ (graph.laplacian() @ rows)), rel=1e-9)
-
-
-@pytest.mark.parametrize("biases", [False, True])
-def test_scaling_is_undone(biases):
-    """Ratings a hundred times larger give scores a hundred times larger; centring a shift gives a shift."""
-    array = dense()
-    base = small(biases=biases).fit(array)
-    large = small(biases=biases).fit(100 * array)
-    pairs = np.indices(array.shape).reshape(2, -1)
-    np.testing.assert_allclose(large.predict(*pairs), 100 * base.predict(*pairs), rtol=1e-4)
-    centred = small(center=True, scale=False).fit(array)
-    shifted = small(center=True, scale=False).fit(array + 10)
+def test_ratings_that_are_shifted_give_scores_that_are():
+    centred, shifted = (small(center=True, scale=False).fit(dense() + shift) for shift in (0, 10))
+    pairs = np.indices(dense().shape).reshape(2, -1)
     np.testing.assert_allclose(shifted.predict(*pairs), 10 + centred.predict(*pairs), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("side", "graph"), [("user", "user_graph_"), ("item", "item_graph_")])
-def test_a_graph_of_no_strength_is_none_and_similarity_falls_back_to_the_factors(side, graph):
-    model = small(**{f"{side}_graph_reg": 0.0}).fit(dense())
-    assert getattr(model, graph) is None
-    assert len(getattr(model, f"similar_{side}s")(0, 3)) == 3
-
-
-def test_sparse_graphs_have_at_most_k_edges_chosen_by_each_node():
-    model = small(graph_neighbors=2).fit(frame())
-    assert len(USERS) <= model.user_graph_.n_edges <= 2 * len(USERS)
-    assert len(ITEMS) <= model.item_graph_.n_edges <= 2 * len(ITEMS)
-
-
-def test_clip_limits_predictions_to_the_range_of_the_ratings():
-    options = {"n_epochs": 300, "weight_decay": 1e-3, "user_graph_reg": 0.0, "item_graph_reg": 0.0}
-    free, clipped = (MODELS["AIR-ratings"](clip=clip, **options).fit(frame()) for clip in (False, True))
-    assert all_scores(free).max() > 5
-    np.testing.assert_array_equal(all_scores(clipped), all_scores(free).clip(1, 5))
-
-
-@pytest.mark.parametrize("width", [None, 4])
-def test_weight_one_for_unobserved_pairs_is_training_on_zeros(width):
+def test_weight_one_for_unobserved_pairs_is_training_on_zeros():
     pairs = dense() > 3
-    options = {"n_factors": width, "dtype": "float64"}
+    options = {"n_factors": 4, "dtype": "float64"}
     weighted = small(unobserved_weight=1.0, **options).fit(np.where(pairs, 1.0, np.nan))
     zeros = small(**options).fit(pairs.astype(float))
     np.testing.assert_allclose(weighted.user_factors_, zeros.user_factors_, atol=1e-9)
     np.testing.assert_allclose(weighted.history_["objective"], zeros.history_["objective"], rtol=1e-9)
 
 
+def test_auto_strength_is_that_of_its_formula():
+    auto = MODELS["AIR-ratings"](user_graph_reg="auto", item_graph_reg="auto").fit(frame())
+    data = auto.interactions_
+    strength = 3 * data.n_ratings / (data.n_users * data.n_items) ** 2
+    given = MODELS["AIR-ratings"](user_graph_reg=strength, item_graph_reg=strength).fit(frame())
+    np.testing.assert_array_equal(all_scores(given), all_scores(auto))
+
+
 # -------------------------------------------------------------------- validation
 
 
-def test_the_best_validation_state_is_kept():
-    options = CPU | {
-        "n_epochs": 400,
-        "n_factors": 6,
-        "n_batches": 1,
-        "weight_decay": 0.0,
-        "evaluate_every": 5,
-        "clip": False,
-    }
-    model = AIR.for_ratings(validation_fraction=0.25, schedule="constant", solver="adam", **options).fit(frame())
-    history = model.history_.set_index("epoch")["validation_rmse"]
-    assert model.n_iter_ == history.idxmin()
-    assert 0 < model.n_iter_ < 400
-    assert model.interactions_.n_ratings == len(frame())
-    patient = AIR.for_ratings(validation_fraction=0.25, schedule="constant", patience=4, solver="adam", **options).fit(
-        frame()
-    )
-    assert patient.stopped_by_ == "patience"
-    assert patient.history_["epoch"].iloc[-1] == patient.n_iter_ + 4 * 5
+def validation_split():
+    rng = np.random.default_rng(0)
+    rows, columns = np.nonzero(rng.random((30, 20)) < 0.7)
+    ratings = np.where(rows % 2 == columns % 2, 4.5, 1.5) + rng.normal(size=rows.size)
+    data = Interactions(rows, columns, ratings, range(30), range(20), allow_negative=True)
+    held_out = rng.random(rows.size) < 0.2
+    return data.select(~held_out), data.select(held_out)
 
 
-def test_validation_error_is_in_the_unit_of_the_ratings():
-    options = {"validation_fraction": 0.25}
-    first, second = small(**options).fit(dense()), small(**options).fit(10 * dense())
-    expected = 10 * first.history_["validation_rmse"]
-    np.testing.assert_allclose(second.history_["validation_rmse"], expected, rtol=1e-4)
+@pytest.mark.parametrize("scale", [False, True])
+def test_given_validation_ratings_are_watched_and_their_best_state_is_kept(scale):
+    train, held_out = validation_split()
+    options = CPU | {"n_epochs": 3000, "patience": 3, "weight_decay": 0.0, "n_factors": 8, "clip": False}
+    records = []
+    model = AIR.for_ratings(solver="adam", scale=scale, **options)
+    model.fit(train, validation=held_out, callbacks=[records.append])
+    assert [record.validation_rmse for record in records] == model.history_["validation_rmse"].tolist()
+    best = model.history_.loc[model.history_["validation_rmse"].idxmin()]
+    assert model.stopped_by_ == "patience"
+    assert model.n_iter_ == best["epoch"] < 3000
+    scores = model.predict(held_out.user_ids[held_out.user_index], held_out.item_ids[held_out.item_index])
+    assert rmse(held_out.ratings, scores) == pytest.approx(best["validation_rmse"], rel=1e-5)
+    assert model.interactions_.n_ratings == train.n_ratings
 
 
-def test_the_held_out_part_is_not_trained_on():
+def test_the_held_out_part_is_not_trained_on_and_its_best_state_is_kept():
     """An absurd rating cannot be learned in the fits that hold it out."""
     table = frame()
     table.loc[0, "rating"] = 50.0
     pair = table.loc[[0], "user"], table.loc[[0], "item"]
-    options = {"n_epochs": 2000, "learning_rate": 3e-3, "validation_fraction": 0.5}
-    scores = [small(random_state=seed, **options).fit(table).predict(*pair)[0] for seed in range(3)]
-    assert min(scores) < 10
+    options = {"n_epochs": 1000, "learning_rate": 6e-3, "validation_fraction": 0.5, "evaluate_every": 5}
+    models = [small(random_state=seed, patience=20, **options).fit(table) for seed in range(3)]
+    assert min(model.predict(*pair)[0] for model in models) < 10
+    for model in models:
+        history = model.history_.set_index("epoch")["validation_rmse"]
+        assert model.n_iter_ == history.idxmin()
+        assert model.stopped_by_ != "patience" or history.index[-1] == model.n_iter_ + 20 * 5
+        assert model.interactions_.n_ratings == len(table)
 
 
-def test_stopping_delta_and_callbacks_stop_training():
-    by_delta = small(stopping_delta=1e9).fit(frame())
-    assert (by_delta.stopped_by_, by_delta.n_iter_) == ("stopping_delta", 1)
-    seen = []
-    by_callback = small(evaluate_every=10).fit(frame(), callbacks=[seen.append, lambda record: record.epoch == 20])
-    assert (by_callback.stopped_by_, by_callback.n_iter_) == ("callback", 20)
-    assert [record.epoch for record in seen] == [0, 10, 20]
+def test_foreign_validation_ratings_are_refused_before_any_work():
+    train, held_out = validation_split()
+    foreign = Interactions.from_frame(held_out.to_frame().query("user > 3"), allow_negative=True)
+    model = small()
+    for given in (foreign, held_out.to_frame()):
+        with pytest.raises(DataError, match="validation must"):
+            model.fit(train, validation=given)
+    assert not hasattr(model, "interactions_")
+    model.fit(train)  # nothing of the failed call is left
+    assert model.history_["validation_rmse"].isna().all()
 
 
-def test_a_bar_is_shown_only_where_asked_for(capsys):
-    small().fit(dense())
-    assert capsys.readouterr() == ("", "")
-    small(verbose=True).fit(dense())
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "60/60" in captured.err
-
-
-# -------------------------------------------------------------------- precision and chance
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@trained_models
-def test_factors_have_the_precision_asked_for(make, dtype):
-    model = make(dtype=dtype).fit(frame())
-    for name in ("user_factors_", "item_factors_", "user_biases_", "item_biases_"):
-        assert getattr(model, name).dtype == dtype
-    assert all_scores(model).dtype == np.float64
+# -------------------------------------------------------------------- precision, chance, divergence
 
 
 @trained_models
-def test_the_same_seed_gives_the_same_model_and_no_global_state_moves(make):
+def test_factors_have_the_precision_asked_for(make):
+    for model, dtype in ((fitted(make), "float32"), (make(dtype="float64").fit(frame()), "float64")):
+        for name in ("user_factors_", "item_factors_", "user_biases_", "item_biases_"):
+            assert getattr(model, name).dtype == dtype
+        assert all_scores(model).dtype == np.float64
+
+
+@trained_models
+def test_another_seed_gives_another_model_and_no_global_state_moves(make):
     torch_state, numpy_state = torch.get_rng_state(), global_numpy_state()
-    first, again = make().fit(frame()), make().fit(frame())
-    np.testing.assert_array_equal(first.user_factors_, again.user_factors_)
-    np.testing.assert_array_equal(all_scores(first), all_scores(again))
-    assert not np.array_equal(make(random_state=1).fit(frame()).user_factors_, first.user_factors_)
+    other = make(random_state=1).fit(frame())
+    assert not np.array_equal(other.user_factors_, fitted(make).user_factors_)
     assert torch.equal(torch.get_rng_state(), torch_state)
     np.testing.assert_array_equal(global_numpy_state(), numpy_state)
 
 
-@pytest.mark.parametrize("kind", [int, np.int64, np.random.default_rng, np.random.RandomState])
-def test_every_kind_of_random_state(kind):
-    first, again = (small(validation_fraction=0.2, random_state=kind(3)).fit(frame()) for _ in range(2))
-    np.testing.assert_array_equal(first.user_factors_, again.user_factors_)
+def test_every_kind_of_random_state_is_chance_that_can_be_repeated_and_none_cannot():
+    def factors(state):
+        return small(n_epochs=5, validation_fraction=0.2, random_state=state).fit(frame()).user_factors_
 
-
-def test_an_int_is_the_generator_of_that_seed_and_none_is_chance():
-    by_int, by_generator = (small(random_state=state) for state in (5, np.random.default_rng(5)))
-    np.testing.assert_array_equal(by_int.fit(frame()).user_factors_, by_generator.fit(frame()).user_factors_)
-    one, other = (small(random_state=None).fit(frame()) for _ in range(2))
-    assert not np.array_equal(one.user_factors_, other.user_factors_)
-
-
-# -------------------------------------------------------------------- divergence
+    for kind in (int, np.int64, np.random.default_rng, np.random.RandomState):
+        np.testing.assert_array_equal(factors(kind(3)), factors(kind(3)))
+    np.testing.assert_array_equal(factors(3), factors(np.random.default_rng(3)))
+    assert not np.array_equal(factors(None), factors(None))
 
 
 @pytest.mark.parametrize("options", [{}, {"graph_neighbors": 3}, {"n_factors": 3, "biases": True}])
@@ -265,74 +255,108 @@ def test_divergence_names_the_epoch_and_the_remedy_and_leaves_a_model(options):
     assert np.isfinite(model.user_graph_.to_scipy().data).all()
 
 
-def test_negative_ratings_are_taken_where_the_interactions_allow_them():
-    data = Interactions.from_dense(dense() - 3, allow_negative=True)
-    model = small().fit(data)
-    assert np.isfinite(model.predict(range(9), range(9))).all()
-    assert np.isfinite(model.history_["objective"]).all()
+# -------------------------------------------------------------------- limits: scores of 0/1 data are pushed to 0 and 1
+
+FEW: dict[str, Any] = {"n_epochs": 60, **CPU}
+PAIRS = np.divmod(np.arange(20 * 15), 15)
 
 
-def test_the_repr_shows_what_differs_from_the_defaults():
-    assert repr(AIR(n_factors=3, device="cpu")) == "AIR(device='cpu', n_factors=3)"
+def groups(high: float = 1.0) -> Interactions:
+    """Two groups of users, each with its items, and a third of the pairs hidden."""
+    truth = np.where((PAIRS[0] % 2 == PAIRS[1] % 2).reshape(20, 15), high, 0.0)
+    hidden = np.random.default_rng(0).random(truth.shape) < 1 / 3
+    return Interactions.from_dense(np.where(hidden, np.nan, truth))
 
 
-def test_auto_strength_is_that_of_its_formula():
-    data = frame()
-    auto = MODELS["AIR-ratings"](user_graph_reg="auto", item_graph_reg="auto").fit(data).interactions_
-    strength = 3 * auto.n_ratings / (auto.n_users * auto.n_items) ** 2
-    models = [
-        MODELS["AIR-ratings"](user_graph_reg=value, item_graph_reg=value).fit(data) for value in ("auto", strength)
-    ]
-    np.testing.assert_array_equal(all_scores(models[0]), all_scores(models[1]))
+def scores(clip: Any, data: Interactions, **options: Any) -> np.ndarray:
+    return AIR.for_interactions(clip=clip, **FEW | options).fit(data).predict(*PAIRS)
 
 
-# -------------------------------------------------------------------- a validation part of the caller's
+def test_pushing_keeps_the_order_and_ends_between_0_and_1():
+    given = np.linspace(-0.3, 1.0, 200)
+    found = pushed(given)
+    assert (np.diff(found) > 0).all()
+    assert 0 < found.min() < found.max() < 1
+    np.testing.assert_array_equal(pushed(np.array([-1e6, 1e6])), [0, 1])
+    given = np.array([-2.0, 0.4, 7.0])
+    np.testing.assert_array_equal(limited(given, False, (0.0, 1.0), binary=True), given)
+    np.testing.assert_array_equal(limited(given, True, (0.0, 1.0), binary=True), [0, 0.4, 1])
+    for ratings, expected in (([0.0, 1, 1], True), ([1.0, 1], False), ([0.0, 0], False), ([0.0, 1, 2], False)):
+        assert is_binary(np.array(ratings)) is expected
 
 
-def validation_split():
+def test_pushed_scores_are_those_of_the_preset_and_rank_as_they_were():
+    data = groups()
+    raw, found = scores(False, data), scores("binary", data)
+    np.testing.assert_allclose(found, pushed(raw))
+    labels = PAIRS[0] % 2 == PAIRS[1] % 2
+    assert average_precision(labels, found) == pytest.approx(average_precision(labels, raw))
+
+
+@pytest.mark.parametrize("high", [0.5, 3.0])
+def test_other_data_are_limited_to_their_range(high):
+    data = groups(high)
+    np.testing.assert_array_equal(scores("binary", data), scores(True, data))
+
+
+def test_a_single_value_limits_nothing():
+    positive = Interactions.from_dense(np.where(groups().to_dense() == 1, 1.0, np.nan))
+    raw, found = (scores(clip, positive, unobserved_weight=0.1) for clip in (False, "binary"))
+    np.testing.assert_array_equal(found, raw)
+    assert np.ptp(found) > 0
+
+
+def test_lists_and_explanations_agree_with_pushed_predictions():
+    model = AIR.for_interactions(**FEW).fit(groups())
+    listed = model.recommend(3, 15, exclude_seen=False)
+    assert isinstance(listed, pd.DataFrame)
+    np.testing.assert_allclose(listed["score"], model.predict(3, listed["item"]), atol=1e-6)
+    assert (np.diff(listed["score"]) <= 0).all()
+    assert model.explain(3, 4).score == pytest.approx(model.predict(3, 4)[0])
+
+
+# -------------------------------------------------------------------- weights of ratings
+
+
+def weighted(weights=None, keep=slice(None), noise=0.3):
     rng = np.random.default_rng(0)
-    rows, columns = np.nonzero(rng.random((30, 20)) < 0.7)
-    ratings = np.where(rows % 2 == columns % 2, 4.5, 1.5) + rng.normal(size=rows.size)
-    data = Interactions(rows, columns, ratings, range(30), range(20), allow_negative=True)
-    held_out = rng.random(rows.size) < 0.2
-    return data.select(~held_out), data.select(held_out)
-
-
-def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
-    train, held_out = validation_split()
-    model = AIR.for_ratings(**CPU | {"n_epochs": 300}, weight_decay=0.0, n_factors=8, clip=False, solver="adam")
-    model.fit(train, validation=held_out)
-    best = model.history_.loc[model.history_.validation_rmse.idxmin()]
-    assert model.n_iter_ == best.epoch < 300
-    scores = model.predict(held_out.user_ids[held_out.user_index], held_out.item_ids[held_out.item_index])
-    assert rmse(held_out.ratings, scores) == pytest.approx(best.validation_rmse, rel=1e-5)
-    assert model.interactions_.n_ratings == train.n_ratings
-
-
-@pytest.mark.parametrize("scale", [False, True])
-def test_callbacks_see_what_history_holds(scale):
-    train, held_out = validation_split()
-    records = []
-    model = AIR.for_ratings(**CPU, solver="adam", n_epochs=50, scale=scale)
-    model.fit(train, validation=held_out, callbacks=[records.append])
-    assert [record.validation_rmse for record in records] == model.history_.validation_rmse.tolist()
-
-
-def test_given_validation_ratings_make_patience_possible():
-    train, held_out = validation_split()
-    model = AIR.for_ratings(**CPU | {"n_epochs": 3000}, weight_decay=0.0, patience=3, solver="adam").fit(
-        train, validation=held_out
+    rows, columns = np.nonzero(rng.random((20, 15)) < 0.6)
+    ratings = np.where(rows % 2 == columns % 2, 4.0, 2.0) + noise * rng.normal(size=rows.size)
+    weights = None if weights is None else weights(rows.size)[keep]
+    return Interactions(
+        rows[keep], columns[keep], ratings[keep], range(20), range(15), weights=weights, allow_negative=True
     )
-    assert model.stopped_by_ == "patience"
 
 
-def test_foreign_validation_ratings_are_refused_before_any_work():
-    train, held_out = validation_split()
-    foreign = Interactions.from_frame(held_out.to_frame().query("user > 3"), allow_negative=True)
-    model = small()
-    for given in (foreign, held_out.to_frame()):
-        with pytest.raises(DataError, match="validation must"):
-            model.fit(train, validation=given)
-    assert not hasattr(model, "interactions_")
-    model.fit(train)  # nothing of the failed call is left
-    assert model.history_.validation_rmse.isna().all()
+@pytest.mark.parametrize("width", [3, None])
+def test_a_weight_of_one_is_no_weight_and_a_weight_of_zero_is_no_rating(width):
+    # With fixed strengths the number of ratings does not enter; the batches of more ratings are other batches.
+    fixed = {"solver": "adam", "user_graph_reg": 1e-4, "item_graph_reg": 1e-4, "n_batches": 1, "dtype": "float64"}
+
+    def factors(data):
+        return AIR.for_ratings(n_factors=width, **FEW, **fixed).fit(data).user_factors_
+
+    half = np.arange(weighted().n_ratings) % 2 == 0
+    np.testing.assert_allclose(factors(weighted(np.ones)), factors(weighted()), rtol=1e-9, atol=1e-12)
+    zeros = weighted(lambda n: half.astype(float))
+    np.testing.assert_allclose(factors(zeros), factors(weighted(keep=half)), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])
+def test_what_weighs_more_is_fitted_better(solver, tmp_path):
+    heavy = np.arange(weighted().n_ratings) % 2 == 0
+    data = weighted(lambda n: np.where(heavy, 10.0, 0.1), noise=1.5)
+    steps = {"n_epochs": 100, "weight_decay": 1.0} if solver == "adam" else {}
+    model = AIR.for_ratings(**CPU | steps, dtype="float64", solver=solver, n_factors=2).fit(data)
+    error = np.abs(model.predict(data.user_ids[data.user_index], data.item_ids[data.item_index]) - data.ratings)
+    assert error[heavy].mean() < 0.6 * error[~heavy].mean()
+    loaded = AIR.load(model.save(tmp_path / "model.air"))
+    np.testing.assert_array_equal(loaded.interactions_.weights, data.weights)
+
+
+@pytest.mark.parametrize(
+    "model", [KNN(), BiasModel(), GlobalMean(), GraphRanker()], ids=lambda model: type(model).__name__
+)
+def test_models_without_weights_refuse_them(model):
+    with pytest.raises(DataError, match=f"{type(model).__name__} knows no weights"):
+        model.fit(weighted(np.ones, noise=0))

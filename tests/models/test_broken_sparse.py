@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import covering
+from model_cases import CPU
 
 pytest.importorskip("implicit")
 
@@ -24,7 +26,6 @@ from air_recsys.models.ranking.top_items import top_items
 from air_recsys.storage.reading import checked_sparse
 
 N = 12
-CPU: dict[str, Any] = {"random_state": 0, "device": "cpu"}
 
 
 def square() -> np.ndarray:
@@ -32,62 +33,24 @@ def square() -> np.ndarray:
     return np.kron(np.eye(3), np.ones((4, 4)))
 
 
-def beyond(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.indices[5] = N + 1
-    return matrix
-
-
-def negative(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.indices[5] = -1
-    return matrix
-
-
-def starts_too_large(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.indptr[-1] = 10**6
-    return matrix
-
-
-def starts_that_fall(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.indptr[3] = 40
-    return matrix
-
-
-def too_few_starts(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.indptr = matrix.indptr[:-3]
-    return matrix
-
-
-def too_few_values(kind: Any = sp.csr_array) -> Any:
-    matrix = kind(square())
-    matrix.data = matrix.data[:-3]
-    return matrix
-
-
-def pairs_beyond() -> Any:
-    matrix = sp.coo_array(square())
-    matrix.row[3] = 10**6
-    return matrix
-
-
-def negative_pairs() -> Any:
-    matrix = sp.coo_array(square())
-    matrix.col[3] = -5
-    return matrix
-
-
-COMPRESSED = [beyond, negative, starts_too_large, starts_that_fall, too_few_starts, too_few_values]
-BROKEN: dict[str, Callable[[], Any]] = {
-    **{f"csr {make.__name__}": make for make in COMPRESSED},
-    **{f"csc {make.__name__}": lambda make=make: make(sp.csc_array) for make in COMPRESSED},
-    **{f"csr_matrix {make.__name__}": lambda make=make: make(sp.csr_matrix) for make in COMPRESSED},
-    "coo beyond": pairs_beyond,
-    "coo negative": negative_pairs,
+FAULTS: dict[str, Callable[[Any], Any]] = {
+    "beyond": lambda matrix: matrix.indices.__setitem__(5, N + 1),
+    "negative": lambda matrix: matrix.indices.__setitem__(5, -1),
+    "starts too large": lambda matrix: matrix.indptr.__setitem__(-1, 10**6),
+    "starts that fall": lambda matrix: matrix.indptr.__setitem__(3, 40),
+    "too few starts": lambda matrix: setattr(matrix, "indptr", matrix.indptr[:-3]),
+    "too few values": lambda matrix: setattr(matrix, "data", matrix.data[:-3]),
 }
+FAULTS_OF_PAIRS: dict[str, Callable[[Any], Any]] = {
+    "pairs beyond": lambda matrix: matrix.row.__setitem__(3, 10**6),
+    "negative pairs": lambda matrix: matrix.col.__setitem__(3, -5),
+}
+
+
+def broken(fault: str, kind: Any = sp.csr_array) -> Any:
+    matrix = kind(square())
+    (FAULTS | FAULTS_OF_PAIRS)[fault](matrix)
+    return matrix
 
 
 @pytest.fixture(scope="module")
@@ -136,16 +99,17 @@ DOORS: dict[str, Callable[[dict[str, Any], Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
-def test_every_door_checks(models: dict[str, Any], door: Callable[..., Any]):
+@pytest.mark.parametrize(("name", "fault"), covering(DOORS, FAULTS))
+def test_every_door_checks(models: dict[str, Any], name: str, fault: str):
     with pytest.raises(DataError):
-        door(models, beyond())
+        DOORS[name](models, broken(fault))
 
 
-@pytest.mark.parametrize("make", BROKEN.values(), ids=BROKEN.keys())
-def test_every_fault_is_found(make: Callable[[], Any]):
-    with pytest.raises(DataError):
-        Interactions.from_csr(make())
+def test_every_fault_is_found():
+    compressed = [(fault, kind) for fault in FAULTS for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix)]
+    for fault, kind in [*compressed, *((fault, sp.coo_array) for fault in FAULTS_OF_PAIRS)]:
+        with pytest.raises(DataError):
+            Interactions.from_csr(broken(fault, kind))
 
 
 WORKS = [
@@ -160,36 +124,33 @@ import sys
 import numpy as np, scipy.sparse as sp
 from air_recsys import AIR
 from air_recsys.exceptions import DataError
-solver, steps, *works = sys.argv[1:]
 ratings = np.random.default_rng(0).integers(1, 6, (20, 150)).astype(float)
-for work in works:
-    model = AIR.for_ratings(solver=solver, **{steps: 2}, n_factors=2, random_state=0, device="cpu").fit(ratings)
-    try:
-        exec(work)
-        print("done", flush=True)
-    except DataError as error:
-        print("refused:", error, flush=True)
+options = dict(n_factors=2, random_state=0, device="cpu")
+for solver, steps in (("variational", {"n_sweeps": 2}), ("adam", {"n_epochs": 2})):
+    for work in sys.argv[1:]:
+        model = AIR.for_ratings(solver=solver, **steps, **options).fit(ratings)
+        try:
+            exec(work)
+            print("done", flush=True)
+        except DataError as error:
+            print("refused:", error, flush=True)
 """
 
 
-@pytest.mark.parametrize(("solver", "steps"), [("variational", "n_sweeps"), ("adam", "n_epochs")])
-def test_the_interpreter_lives_on(solver: str, steps: str):
+def test_the_interpreter_lives_on():
     """A double free, an abort and a segmentation fault before; so in a process of its own."""
-    command = [sys.executable, "-c", ALL_WORKS, solver, steps, *WORKS]
+    command = [sys.executable, "-c", ALL_WORKS, *WORKS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = done.stdout.splitlines()
-    assert len(said) == len(WORKS)
-    for work, answer in zip(WORKS, said, strict=True):
+    for work, answer in zip(2 * WORKS, done.stdout.splitlines(), strict=True):
         assert answer.startswith("refused: expected ratings as a sparse matrix"), work
 
 
 # -------------------------------------------------------------------- what is whole passes
 
 
-@pytest.mark.parametrize(
-    ("form", "kind", "dtype"),
-    [
+def test_whole_matrices_of_every_format_pass():
+    for form, kind, dtype in (
         ("csr", sp.csr_array, np.float64),
         ("csc", sp.csr_matrix, np.float32),
         ("coo", sp.csr_array, np.int8),
@@ -197,13 +158,10 @@ def test_the_interpreter_lives_on(solver: str, steps: str):
         ("lil", sp.csr_array, np.float32),
         ("dok", sp.csr_matrix, np.int8),
         ("dia", sp.csr_array, np.float64),
-    ],
-)
-def test_whole_matrices_of_every_format_pass(form: str, kind: Any, dtype: Any):
-    matrix = kind(square().astype(dtype)).asformat(form)
-    checked = checked_sparse("ratings", matrix)
-    assert (checked.toarray() == square()).all()
-    assert checked.format == (form if form in ("csr", "csc", "coo") else "coo")
+    ):
+        checked = checked_sparse("ratings", kind(square().astype(dtype)).asformat(form))
+        assert (checked.toarray() == square()).all()
+        assert checked.format == (form if form in ("csr", "csc", "coo") else "coo")
 
 
 def test_duplicates_unsorted_places_stored_zeros_and_spare_room_stay():
@@ -214,13 +172,10 @@ def test_duplicates_unsorted_places_stored_zeros_and_spare_room_stay():
         Interactions.from_csr(matrix)
 
 
-@pytest.mark.parametrize("other", [square(), 5, None, "text", [[1]]])
-def test_what_is_not_sparse_is_no_sparse_matrix(other: Any):
-    with pytest.raises(DataError, match="expected ratings as a 2-D SciPy sparse matrix"):
-        checked_sparse("ratings", other)
-
-
-def test_blocks_beyond_the_edge_and_complex_values_are_refused():
+def test_what_is_no_matrix_of_numbers_in_its_edges_is_refused():
+    for other in (square(), 5, None, "text", [[1]]):
+        with pytest.raises(DataError, match="expected ratings as a 2-D SciPy sparse matrix"):
+            checked_sparse("ratings", other)
     blocks = sp.bsr_array(square(), blocksize=(2, 2))
     blocks.indices[0] = N
     for matrix in (blocks, sp.csr_array(square() * 1j)):

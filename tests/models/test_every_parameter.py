@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from model_cases import USERS, all_scores, frame
+import torch
+from covering import covering
+from model_cases import CPU, USERS, all_scores, dense, fails, frame
 
 from air_recsys import AIR, DMF
-from air_recsys.exceptions import AirRecsysError, ParameterError, ParameterWarning
+from air_recsys.exceptions import AirRecsysError, DataError, DataWarning, DeviceError, ParameterError, ParameterWarning
 from air_recsys.models import RDMF, DirichletDMF
 from air_recsys.models.presets import PRESETS, routed
 from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Variational, as_solver, parameter_names
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.nn import devices
+from air_recsys.nn.devices import resolve_device
 
-CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 SHORT: dict[str, Any] = {"n_epochs": 6, "init_std": 0.1, "evaluate_every": 2, **CPU}
 START: dict[str, TrainedRecommender] = {
     "adam": AIR.for_ratings(solver="adam", n_factors=3, graph_neighbors=3, graph_refresh=2, **SHORT),
@@ -79,7 +83,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "item_graph": (None, {}),
     "n_neighbors": (1, {}),
 }
-# A posterior knows the pattern: this shows where nodes lack learned edges (tests/models/test_scarce_ratings.py).
+# A posterior knows the pattern: this shows where nodes lack learned edges (tests/models/test_posterior_models.py).
 OF_SCARCE = {("variational", "pattern_graphs"), ("langevin", "pattern_graphs")}
 # Of these tests/models/settings has the tests: they need data that are large enough to hide a part of.
 SEARCH = {"settings", "search_budget"}
@@ -123,6 +127,7 @@ def seen(model: Any, output: Any) -> list[Any]:
 
 CASES = [(kind, name) for kind, model in START.items() for name in names_of(model)]
 SEEN = [case for case in CASES if case not in OF_SCARCE]
+BEFORE: dict[str, list[Any]] = {}  # what is seen of a start, which many changes share
 
 
 def test_every_parameter_is_known_here():
@@ -133,24 +138,92 @@ def test_every_parameter_is_known_here():
 def test_a_change_can_be_seen(kind, name, capfd):
     value, needs = CHANGES[name]
     before = changed(START[kind], **needs)
-    after = changed(before, **{name: value})
-    assert seen(after, capfd) != seen(before, capfd)
+    start = f"{kind} {needs}"
+    if start not in BEFORE:
+        BEFORE[start] = seen(before, capfd)
+    assert seen(changed(before, **{name: value}), capfd) != BEFORE[start]
+
+
+# -------------------------------------------------------------------- what is out of range
+
+RANGES: list[tuple[str, list[str], tuple[Any, ...]]] = [
+    ("an integer >= 1", ["evaluate_every", "n_batches", "graph_every"], (0, 2.5, "3", True)),
+    ("an integer >= 1 and <= 2147483647", ["evaluate_every"], (10**30,)),
+    ("an integer >= 2", ["depth"], (1, None)),
+    ("an integer >= 0", ["random_state"], ("seven", -1)),
+    ("'auto' or an integer >= 1 and <= 1000000000", ["n_epochs"], (10**30,)),
+    ("'auto', None or an integer >= 1", ["n_factors", "graph_neighbors", "graph_refresh"], (0, 2.5, "3", True)),
+    ("None or an integer >= 1", ["patience"], (True,)),
+    ("a number >= -inf", ["init_mean"], ("small", np.nan)),
+    ("a number >= 0", ["weight_decay", "bias_decay", "unobserved_weight"], (-1, np.nan, "1", None)),
+    ("a number >= 0 and <= 0.9", ["validation_fraction"], (-0.1, 0.95)),
+    ("'auto' or a number >= 0", ["user_graph_reg", "item_graph_reg", "tv_reg"], (-1, np.nan, "1")),
+    ("'auto' or a number > 0", ["learning_rate", "graph_rate", "init_std"], (0, -0.1, np.inf, "1", 10**400)),
+    ("None or a number > 0", ["stopping_delta"], (0, -0.1, "1")),
+    ("one of True, False", ["biases", "center"], ("no", None)),
+    ("one of True, False, None", ["verbose"], ("no",)),
+    ("one of True, False, 'binary'", ["clip"], ("no", None)),
+    ("one of True, False, 'deviation'", ["scale"], ("no", None, 2.0)),
+    ("one of 'row_softmin', 'global_sum', 'global_product'", ["adjacency"], ("cosine",)),
+    ("one of 'constant', 'cosine', 'linear', 'cooldown'", ["schedule"], ("step",)),
+    ("one of 'float32', 'float64'", ["dtype"], ("float16",)),
+]
+OUT_OF_RANGE = [(*case, expected) for expected, names, values in RANGES for case in covering(names, values)]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), OUT_OF_RANGE)
+def test_a_parameter_out_of_range_is_named(name, value, expected):
+    model = AIR.for_completion(**{"device": "cpu", name: value})  # the constructor only stores
+    found = "1000" if value == 10**400 else repr(value)
+    with fails(ParameterError, f"{name} must be {expected}, found {found}"):
+        model.fit(dense())
+    assert not hasattr(model, "user_factors_")
+
+
+def langevin(**options: Any) -> AIR:
+    return AIR.for_ratings(solver="langevin").set_params(**options)
+
+
+COMPLETION, RATINGS = AIR.for_completion, AIR.for_ratings
+REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    (RATINGS, {"patience": 3}, "patience needs a validation part, found validation_fraction=0"),
+    (COMPLETION, {"patience": 2}, "patience needs a validation part, found validation_fraction=0"),
+    (COMPLETION, {"patience": 0, "validation_fraction": 0.1}, "patience must be None or an integer >= 1, found 0"),
+    (COMPLETION, {"graph_neighbors": 3, "adjacency": "global_sum"}, "graph_neighbors needs adjacency='row_softmin'"),
+    (COMPLETION, {"unobserved_weight": 0.1, "biases": True}, "needs biases=False and center=False, found biases=True"),
+    (COMPLETION, {"unobserved_weight": 0.1, "center": True}, "and center=False, found biases=False, center=True"),
+    (RATINGS, {"n_sweeps": 10**6 + 1}, "n_sweeps must be an integer >= 1 and <= 1000000, found 1000001"),
+    (langevin, {"solver__n_sweeps": 10**30}, f"n_sweeps must be an integer >= 1 and <= 1000000, found {10**30}"),
+    (langevin, {"solver__n_sweeps": 0}, "n_sweeps must be"),
+    (langevin, {"solver__pattern_features": -1}, "pattern_features must be"),
+    (langevin, {"solver": "gibbs"}, "solver must be 'adam', 'variational', 'langevin' or an object such as Adam"),
+    (langevin, {"solver__user_graph_reg": 0.5}, "must be 'auto' or 0, found 0.5: a strength is read by Adam alone"),
+    (langevin, {"n_factors": None}, "Langevin needs n_factors, a number or 'auto', found None, which is full width"),
+    (DMF, {"n_factors": 0}, "n_factors must be"),
+    (DMF, {"weight_decay": -1.0}, "weight_decay must be"),
+    (DirichletDMF, {"user_graph_reg": -1}, "user_graph_reg must be 'auto' or a number >= 0, found -1"),
+    (DirichletDMF, {"item_graph_reg": None}, "item_graph_reg must be 'auto' or a number >= 0, found None"),
+    (DirichletDMF, {"n_neighbors": 2.5}, "n_neighbors must be an integer >= 1, found 2.5"),
+]
+
+
+@pytest.mark.parametrize(("make", "options", "message"), REFUSED)
+def test_what_makes_no_sense_is_refused(make, options, message):
+    with fails(ParameterError, message):
+        make(**options).fit(dense())
+
+
+def test_too_few_ratings_for_a_validation_part():
+    array = np.full((2, 2), np.nan)
+    array[0, 0] = 3
+    with (
+        pytest.warns(DataWarning, match="nothing tells good pairs from bad ones"),
+        fails(DataError, "expected enough ratings to leave one for training"),
+    ):
+        AIR.for_completion(validation_fraction=0.5, device="cpu").fit(array)
 
 
 # -------------------------------------------------------------------- what has no effect cannot be said
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (AIR.for_ratings(patience=3), "patience needs a validation part, found validation_fraction=0"),
-        (AIR.for_ratings(solver="adam", patience=3), "patience needs a validation part"),
-    ],
-)
-def test_what_nothing_reads_is_refused_before_any_work(model, message):
-    with pytest.raises(ParameterError, match=message):
-        model.fit(frame())
-    assert not hasattr(model, "user_factors_")
 
 
 @pytest.mark.parametrize(
@@ -174,13 +247,6 @@ def test_what_turns_something_off_takes_its_settings_along(preset):
         AIR.of_preset(preset, solver=solver, n_factors=2, graph_neighbors=None, **few, **CPU).fit(frame())
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_presets_hold_nothing_that_nobody_reads(preset):
-    assert set(preset.model) <= set(parameter_names(AIR)) - {"solver"}
-    for solver, values in preset.solvers.items():
-        assert set(values) <= set(parameter_names(SOLVERS[solver]))
-
-
 @pytest.mark.parametrize(
     ("preset", "overrides", "message"),
     [
@@ -192,7 +258,7 @@ def test_presets_hold_nothing_that_nobody_reads(preset):
         (
             "ratings",
             {"n_sweps": 3},
-            "no parameter of AIR or of its solvers is called 'n_sweps'; do you mean n_sweeps?",
+            "no parameter of AIR or of its solvers is called 'n_sweps'; do you mean n_sweeps",
         ),
         ("ratings", {"xyzzy": 3}, "is called 'xyzzy'; Variational has n_sweeps, pattern_features"),
         ("ratings", {"solver": "gibbs"}, "solver must be 'adam', 'variational', 'langevin' or an object such as"),
@@ -212,9 +278,6 @@ def test_a_parameter_of_a_solver_given_to_the_model_says_where_it_belongs():
         AIR(learning_rate=0.1)  # type: ignore[call-arg]
     with pytest.raises(ParameterError, match="n_epochs is a parameter of the solver: set solver__n_epochs"):
         AIR().set_params(n_epochs=5)
-
-
-def test_the_signature_shows_the_parameters_of_the_model():
     assert set(inspect.signature(AIR).parameters) == set(parameter_names(AIR))
     with pytest.raises(TypeError, match="unexpected keyword argument 'xyzzy'"):
         AIR(xyzzy=1)  # type: ignore[call-arg]
@@ -240,10 +303,52 @@ def test_a_solver_object_is_taken_as_it_is(solver):
     assert AIR.for_ratings(solver=solver.name).solver.get_params().keys() == solver.get_params().keys()
 
 
-def test_nothing_but_the_values_named_changes_between_two_copies():
-    first = AIR.for_ratings()
-    second = AIR.for_ratings(n_sweeps=7)
-    differing = {name for name, value in first.get_params().items() if value != second.get_params()[name]}
-    assert differing == {"solver", "solver__n_sweeps"}
-    assert first.solver.n_sweeps == 12
-    assert np.ndim(first.solver.n_sweeps) == 0
+# -------------------------------------------------------------------- devices
+
+
+@pytest.fixture
+def n_gpus(monkeypatch):
+    """Set how many CUDA devices there seem to be; what was said is forgotten."""
+
+    def pretend(count):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+    devices._say_once.cache_clear()
+    yield pretend
+    devices._say_once.cache_clear()
+
+
+def test_auto_is_the_gpu_where_there_is_one_and_else_the_cpu_which_is_said_once(n_gpus, caplog):
+    n_gpus(1)
+    assert resolve_device("auto") == torch.device("cuda")
+    n_gpus(0)
+    assert resolve_device("cpu") == torch.device("cpu")
+    assert caplog.records == []
+    with caplog.at_level(logging.INFO, logger="air_recsys"):
+        for _ in range(3):
+            assert AIR.for_completion(n_epochs=2, device="auto").fit(dense()).device_ == "cpu"
+    assert [record.getMessage() for record in caplog.records] == ["no CUDA device found, training on the CPU"]
+    assert caplog.records[0].name == "air_recsys"
+
+
+@pytest.mark.parametrize(
+    ("count", "device"), [(0, "cuda"), (0, "cuda:0"), (1, "cuda:1"), (2, "cuda:2"), (2, "cuda:17")]
+)
+def test_a_gpu_that_is_not_there_is_refused(n_gpus, count, device):
+    n_gpus(count)
+    with fails(
+        DeviceError, f"device='{device}' was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'"
+    ):
+        AIR.for_completion(n_epochs=2, device=device).fit(dense())
+    n_gpus(18)
+    assert resolve_device(device) == torch.device(device)
+
+
+@pytest.mark.parametrize(
+    "device", ["gpu", "", "cuda:", "cuda:-1", "cuda:a", "mps", "meta", "cpu:1", "CPU", None, 0, torch.device("cpu")]
+)
+def test_names_that_mean_nothing_here(n_gpus, device):
+    n_gpus(2)
+    with fails(ParameterError, f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}"):
+        AIR.for_completion(n_epochs=2, device=device).fit(dense())

@@ -1,25 +1,30 @@
-"""Models that are told of users and items more than their ratings."""
+"""Models that are told of users and items more than their ratings: features, and with them similarities."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from model_cases import CPU, assert_same_predictions
+from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, NotFittedError, ParameterError
 from air_recsys.models import BiasModel, GraphRanker, Recommender
 
 N_USERS, N_ITEMS, N_NEW = 120, 90, 10
-SMALL: dict[str, Any] = {"random_state": 0, "device": "cpu", "n_factors": 3, "graph_neighbors": 5}
+SMALL: dict[str, Any] = {**CPU, "n_factors": 3, "graph_neighbors": 5}
 both = pytest.mark.parametrize("solver", ["variational", "langevin"])
 
 
+@cache
 def tables():
+    """Features of users and items; not to be changed."""
     rng = np.random.default_rng(1)
     kinds = rng.choice(["drama", "war"], N_ITEMS + N_NEW)
     items = pd.DataFrame(
@@ -54,10 +59,32 @@ def model(solver="variational", **options):
     return AIR.for_ratings(solver=solver, **SMALL | sweeps | options)
 
 
+@cache
+def all_that_is_known():
+    """Features of both sides, and how alike the years of items are."""
+    users, items = tables()
+    years = items["year"].to_numpy()
+    near = (1 - np.abs(years[:, None] - years) / 5).clip(0)
+    similar = pd.DataFrame(near, index=items.index, columns=items.index)
+    return {"user_features": users, "item_features": items, "item_similarity": similar}
+
+
 @pytest.fixture(scope="module", params=["variational", "langevin"])
 def fitted(request):
     users, items = tables()
     return model(request.param).fit(ratings(), user_features=users, item_features=items)
+
+
+@pytest.fixture(scope="module", params=["variational", "langevin"])
+def told(request):
+    """A model that knows similarities too."""
+    return model(request.param, item_graph_strength=0.4).fit(ratings(), **all_that_is_known())
+
+
+@cache
+def of_items():
+    """A model with features of items alone; not to be changed."""
+    return model().fit(ratings(), item_features=tables()[1])
 
 
 def test_items_without_a_rating_are_predicted_from_their_features(fitted):
@@ -73,11 +100,14 @@ def test_items_without_a_rating_are_predicted_from_their_features(fitted):
     assert 0.82 < (np.abs(noisy - found) < 1.645 * deviations).mean() <= 1
 
 
-def test_they_are_recommended(fitted):
-    user = "u000"
-    best = fitted.recommend(user, n=N_ITEMS, exclude_seen=True)
+def test_they_are_recommended_and_who_has_no_features_is_average(fitted):
+    best = fitted.recommend("u000", n=N_ITEMS, exclude_seen=True)
     assert (best["source"] == "model").all()
     assert set(item_ids(N_ITEMS + N_NEW)[N_ITEMS:]) & set(best["item"])
+    items = tables()[1]
+    found = model().fit(ratings(), item_features=items.iloc[: N_ITEMS // 2])
+    assert found.interactions_.n_items == N_ITEMS
+    assert np.isfinite(found.predict("u000", items.index[:N_ITEMS])).all()
 
 
 def test_effects_are_those_of_the_ratings(fitted):
@@ -91,39 +121,35 @@ def test_effects_are_those_of_the_ratings(fitted):
     assert fitted.feature_effects()["effect"].is_monotonic_decreasing
 
 
-def test_scores_are_explained_with_features(fitted):
-    rng = np.random.default_rng(0)
-    users, items = tables()
-    pairs = [
-        (users.index[u], items.index[i])
-        for u, i in zip(rng.integers(0, N_USERS, 40), rng.integers(0, N_ITEMS + N_NEW, 40), strict=True)
-    ]
-    for user, item in pairs:
-        found = fitted.explain(user, item)
+def test_scores_are_explained_with_what_is_known(told):
+    rng, (users, items) = np.random.default_rng(0), tables()
+    for user, item in zip(rng.choice(users.index, 40), rng.choice(items.index, 40), strict=True):
+        found = told.explain(user, item)
         assert found.total() == pytest.approx(found.score, abs=1e-4)
         assert set(found.user_features.rows["feature"]) == {"age", "sex=F", "sex=M"}
+        assert set(found.item_features.rows["feature"]) == {"kind=drama", "kind=war", "year", "similarity"}
         assert abs(found.remainder) < 0.5
-    text, new = str(found), fitted.explain("u000", "i095")
+    text, new = str(found), told.explain("u000", "i095")
     assert "features of the user (3)" in text
     assert "features of the item (another view of the parts above)" in text
-    assert new.to_dict()["tables"]["item_features"]["count"] == 3
+    assert new.to_dict()["tables"]["item_features"]["count"] == 4
     # Without a rating the features are all that the item's equations hold, beside the constant and the other's.
     assert abs(new.item_features.total) > 0.3
 
 
-def test_features_are_part_of_a_file(fitted, tmp_path):
-    loaded: Any = Recommender.load(fitted.save(tmp_path / "model.air"))
+def test_what_is_known_is_part_of_a_file(told, tmp_path):
+    loaded: Any = Recommender.load(told.save(tmp_path / "model.air"))
     users, items = tables()
-    for one, other in zip(
-        fitted.predict("u003", items.index, return_std=True),
-        loaded.predict("u003", items.index, return_std=True),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(one, other)
-    pd.testing.assert_frame_equal(loaded.feature_effects("user"), fitted.feature_effects("user"))
-    assert loaded.explain("u003", "i004").to_dict() == fitted.explain("u003", "i004").to_dict()
-    rows = fitted.fold_in(None, features=users.iloc[:4])
-    np.testing.assert_array_equal(loaded.fold_in(None, features=users.iloc[:4]).factors, rows.factors)
+    assert_same_predictions(loaded, told, "u003", items.index)
+    assert loaded.item_graph_strength_ == told.item_graph_strength_ == 0.4
+    assert set(told.feature_effects("item")["feature"]) == {"kind=drama", "kind=war", "year"}
+    pd.testing.assert_frame_equal(loaded.feature_effects("item"), told.feature_effects("item"))
+    assert loaded.explain("u003", "i004").to_dict() == told.explain("u003", "i004").to_dict()
+    new = pd.DataFrame({"user": ["u001", "u001"], "item": ["i005", "new"], "rating": [4.0, 2.0]})
+    rows, grown = ([*each.fold_in(None, features=users.iloc[:4]), each.partial_fit(new)] for each in (told, loaded))
+    np.testing.assert_array_equal(rows[0], grown[0])
+    np.testing.assert_array_equal(rows[-1].item_factors_, grown[-1].item_factors_)
+    assert not loaded.interactions_.item_features.places[-1].any()
 
 
 def test_new_rows_follow_from_their_features(fitted):
@@ -159,28 +185,27 @@ def test_new_users_and_items_come_in_with_features():
     assert np.isfinite(grown.partial_fit(plain).predict("n3", "x1")).all()
 
 
-def test_a_training_goes_on_with_the_same_features_alone(tmp_path):
-    users, items = tables()
-    known = {"user_features": users, "item_features": items}
-    file = tmp_path / "run.ckpt"
+def test_a_training_goes_on_with_the_same_features_and_similarities_alone(tmp_path):
+    known, file = all_that_is_known(), tmp_path / "run.ckpt"
+    users, similar = known["user_features"], known["item_similarity"]
     whole = model().fit(ratings(), **known)
-    model().fit(ratings(), **known, checkpoint=file, every=4, callbacks=[lambda record: record.epoch == 5])
+    cut = model().fit(ratings(), **known, checkpoint=file, every=4, callbacks=[lambda record: record.epoch == 9])
+    assert cut.stopped_by_ == "callback"
     resumed = model().fit(ratings(), **known, resume_from=file)
     np.testing.assert_array_equal(whole.item_factors_, resumed.item_factors_)
-    for other in ({}, {"item_features": items}, known | {"user_features": users.assign(age=30 + users["age"] % 7)}):
+    assert resumed.item_graph_strength_ == whole.item_graph_strength_
+    assert resumed.search_.equals(whole.search_)
+    for other in ({"user_features": users.assign(age=30 + users["age"] % 7)}, {"item_similarity": similar**2}):
         with pytest.raises(CheckpointError, match="other data"):
-            model().fit(ratings(), **other, resume_from=file)
+            model().fit(ratings(), **known | other, resume_from=file)
+    with pytest.raises(CheckpointError, match="other data"):
+        model().fit(ratings(), resume_from=file)
 
 
-def test_features_given_to_the_data_are_those_given_to_fit():
+def test_features_given_to_the_data_are_those_given_to_fit_and_go_with_a_validation_part():
     users, items = tables()
-    data = Interactions.from_frame(ratings()).with_features(user=users, item=items)
-    one, other = model().fit(data), model().fit(ratings(), user_features=users, item_features=items)
-    np.testing.assert_array_equal(one.user_factors_, other.user_factors_)
-
-
-def test_a_validation_part_goes_with_features():
-    users, items = tables()
+    data = Interactions.from_frame(ratings()).with_features(item=items)
+    np.testing.assert_array_equal(model().fit(data).user_factors_, of_items().user_factors_)
     whole = Interactions.from_frame(ratings())
     part = np.random.default_rng(0).random(whole.n_ratings) < 0.8
     shown, held_out = whole.select(part), whole.select(~part)
@@ -189,8 +214,15 @@ def test_a_validation_part_goes_with_features():
     assert model(validation_fraction=0.2).fit(whole, item_features=items).history_["validation_rmse"].notna().all()
 
 
-@pytest.mark.parametrize("options", [{"pattern_features": 0}, {"n_factors": 1}, {"pattern_features": "degrees"}])
-@both
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [
+        ("variational", {"pattern_features": 0}),
+        ("langevin", {"pattern_features": 0}),
+        ("variational", {"n_factors": 1}),
+        ("langevin", {"pattern_features": "degrees"}),
+    ],
+)
 def test_features_go_with_any_others(solver, options):
     users, items = tables()
     found = model(solver, **options).fit(ratings(), user_features=users, item_features=items)
@@ -211,50 +243,41 @@ def test_ratings_too_few_for_factors_go_with_features(solver):
     assert effects["kind=drama"] - effects["kind=war"] > 1
 
 
-def test_who_has_no_features_is_average():
-    _users, items = tables()
-    found = model().fit(ratings(), item_features=items.iloc[: N_ITEMS // 2])
-    assert found.interactions_.n_items == N_ITEMS
-    assert np.isfinite(found.predict("u000", items.index[:N_ITEMS])).all()
-
-
-@pytest.mark.parametrize("who", [BiasModel(), GraphRanker(n_factors=3, settings={}), AIR.for_ratings(solver="adam")])
-def test_models_that_read_no_features_say_so(who):
-    with pytest.raises((DataError, ParameterError), match="reads no features"):
-        who.fit(Interactions.from_frame(ratings()).with_features(item=tables()[1]))
+def test_models_that_read_no_features_say_so():
+    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), AIR.for_ratings(solver="adam")):
+        with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
+            who.fit(of_items().interactions_)
+    with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
+        AIR.for_ratings(solver="adam").fit(ratings(), item_similarity=all_that_is_known()["item_similarity"])
 
 
 def test_what_a_model_does_not_know_is_refused(fitted):
     users, items = tables()
     plain = model().fit(ratings())
     new = pd.DataFrame({"user": ["n1"], "item": ["i000"], "rating": [5.0]})
-    with pytest.raises(DataError, match="expected no user features, as the model was trained without"):
-        plain.fold_in(new, features=users)
-    with pytest.raises(DataError, match="expected no item features, as the model was trained without"):
-        plain.partial_fit(new, item_features=items)
-    with pytest.raises(DataError, match="trained without"):
-        plain.feature_effects()
-    with pytest.raises(DataError, match="ratings of new rows, or their features, found neither"):
-        fitted.fold_in(None)
-    with pytest.raises(DataError, match="features of 2 rows, as many as ratings, found 3"):
-        fitted.fold_in(sp.csr_array((2, N_ITEMS + N_NEW)), features=users.iloc[:3])
-    with pytest.raises(DataError, match=r"expected the user features \['sex'\]"):
-        fitted.fold_in(None, features=users[["age"]])
-    with pytest.raises(DataError, match="as tables beside the new ratings"):
-        fitted.partial_fit(
-            Interactions.from_frame(new).with_features(user=pd.DataFrame({"age": [1, 2]}, index=["n1", "n2"]))
-        )
-    with pytest.raises(DataError, match="found none"):
-        model().fit(ratings(), user_features=users.set_axis(range(N_USERS)))
+    beside = Interactions.from_frame(new).with_features(user=pd.DataFrame({"age": [1, 2]}, index=["n1", "n2"]))
+    nobody = users.set_axis(range(N_USERS))
+    for message, ask in {
+        "expected no user features, as the model was trained without": lambda: plain.fold_in(new, features=users),
+        "expected no item features, as": lambda: plain.partial_fit(new, item_features=items),
+        "trained without": lambda: plain.feature_effects(),
+        "ratings of new rows, or their features, found neither": lambda: fitted.fold_in(None),
+        "features of 2 rows, as many as ratings, found 3": lambda: fitted.fold_in(
+            sp.csr_array((2, N_ITEMS + N_NEW)), features=users.iloc[:3]
+        ),
+        r"expected the user features \['sex'\]": lambda: fitted.fold_in(None, features=users[["age"]]),
+        "as tables beside the new ratings": lambda: fitted.partial_fit(beside),
+        "found none": lambda: model().fit(ratings(), user_features=nobody),
+    }.items():
+        with pytest.raises(DataError, match=message):
+            ask()
     with pytest.raises(NotFittedError):
         model().feature_effects()
 
 
 def test_a_file_with_other_features_than_its_posterior_is_refused(tmp_path):
-    found = model().fit(ratings(), item_features=tables()[1])
-    state = found._state
-    assert state is not None
-    plain = Interactions.from_frame(ratings()).among(state.data.users, state.data.items)
-    found._state = replace(state, data=plain)
-    with pytest.raises(ModelFileError, match=r"would not load: expected item_basis of shape \(120, \d+\), found"):
-        found.save(tmp_path / "broken.air")
+    path = of_items().save(tmp_path / "model.air")
+    attributes = json.loads(parts_of(path)[0]["attributes"]) | {"features": {}}
+    rewrite(path, {"attributes": json.dumps(attributes)}, drop=["item_features"])
+    with pytest.raises(ModelFileError, match=r"expected item_basis of shape \(\d+, \d+\), found"):
+        AIR.load(path)

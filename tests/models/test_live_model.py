@@ -8,19 +8,23 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from attacks.live import WatchedAIR, threads_on_a_model
+from attacks.live_history import Call, Swap, wrong_calls
+from attacks.live_operations import OPERATIONS, new_model, perform, prepared
 from model_cases import CPU
 from sklearn.base import clone
 
-from air_recsys import AIR, Interactions
+from air_recsys import AIR
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.models import BiasModel, GraphRanker
+from air_recsys.models import BiasModel
 from air_recsys.models.state import FittedState, lock_of
 
 
@@ -39,13 +43,9 @@ def new(user: str, items: tuple[str, ...] = ("i0", "i1")) -> pd.DataFrame:
     return pd.DataFrame({"user": user, "item": items, "rating": [5, 1, *[3] * (len(items) - 2)]})
 
 
-def model_of(**options: Any) -> AIR:
-    return AIR.for_ratings(**CPU | {"n_factors": 2, "n_sweeps": 3, "pattern_features": 5} | options)
-
-
 @pytest.fixture(scope="module")
 def trained() -> AIR:
-    return model_of().fit(table())
+    return AIR.for_ratings(**CPU, n_factors=2, n_sweeps=3, pattern_features=5).fit(table())
 
 
 @pytest.fixture
@@ -99,80 +99,48 @@ def test_of_forty_users_that_eight_threads_add_all_are_kept(options):
     assert len(made.user_factors_) == made.interactions_.n_users == 70
 
 
-def test_every_file_that_is_saved_beside_a_partial_fit_loads_and_holds_one_state(model, tmp_path):
-    done = threading.Event()
-
-    def write() -> None:
-        added(model, 0, 40)
-        done.set()
-
-    def save() -> None:
-        number = 0
-        while not done.is_set() or number == 0:
-            number += 1
-            loaded = AIR.load(model.save(tmp_path / f"{threading.get_ident()}.air"))
-            users = loaded.interactions_.user_ids.tolist()
-            assert users[30:] == [f"n{added}" for added in range(len(users) - 30)]
-            assert np.isfinite(loaded.predict(users[-1], loaded.interactions_.item_ids)).all()
-
-    in_threads([write, save, save])
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda model: model.recommend(["u0", "n3", "n30"], 15),
-        lambda model: model.predict(["u0", "n3"], ["i0", "new3"], unknown="mean", return_std=True),
-        lambda model: (model.similar_users("u0"), model.similar_items("i0")),
-        lambda model: model.fold_in(new("eve")),
-        lambda model: model.explain("u0", "i0"),
-        lambda model: copy.deepcopy(model).predict("u0", "i0"),
-        lambda model: pickled(model).predict("u0", "i0"),
-    ],
-    ids=["recommend", "predict", "similar", "fold_in", "explain", "deepcopy", "pickle"],
-)
-def test_readers_beside_a_writer_get_answers(model, ask):
+def test_readers_beside_a_writer_get_answers_and_files_that_hold_one_state(model, tmp_path):
     done = threading.Event()
 
     def write() -> None:
         try:
-            added(model, 0, 30)
+            added(model, 0, 40)
         finally:
             done.set()
 
-    def read() -> None:
+    def save() -> None:
+        loaded = AIR.load(model.save(tmp_path / f"{threading.get_ident()}.air"))
+        users = loaded.interactions_.user_ids.tolist()
+        assert users[30:] == [f"n{added}" for added in range(len(users) - 30)]
+        assert np.isfinite(loaded.predict(users[-1], loaded.interactions_.item_ids)).all()
+
+    def read(*asks: Callable[[], Any]) -> None:
         while not done.is_set():
-            ask(model)
+            for ask in asks:
+                ask()
 
-    in_threads([write, read, read])
+    # What else they may ask: `test_operations_of_several_threads_have_a_serial_history`.
+    of_copies = (lambda: copy.deepcopy(model).predict("u0", "i0"), lambda: pickled(model).predict("u0", "i0"))
+    in_threads(
+        [write, lambda: read(save), lambda: read(save, lambda: model.similar_users("u0")), lambda: read(*of_copies)]
+    )
 
 
-def test_readers_see_the_old_model_until_a_refit_ends(model):
-    old, seen, scores = model.interactions_, [], model.predict("u0", "i0")
+def test_readers_see_the_old_model_until_a_refit_ends_and_a_write_beside_it_goes_into_the_new_one(model):
+    old, seen, threads, scores = model.interactions_, [], [], model.predict("u0", "i0")
 
     def look(record) -> None:
-        answers: list[Any] = []
-        in_threads([lambda: answers.append((model.interactions_, model.predict("u0", "i0")))])
-        seen.extend(answers)
-
-    model.fit(table(1), callbacks=[look])
-    assert len(seen) == 3
-    for data, score in seen:
-        assert data is old
-        np.testing.assert_array_equal(score, scores)
-    assert model.interactions_ is not old
-
-
-def test_a_partial_fit_beside_a_refit_goes_into_the_new_model(model):
-    threads = []
-
-    def write(record) -> None:
+        in_threads([lambda: seen.append((model.interactions_, model.predict("u0", "i0")))])
         if not threads:
             threads.append(threading.Thread(target=lambda: model.partial_fit(new("eve"))))
             threads[0].start()
 
-    model.fit(table(1), callbacks=[write])
+    model.fit(table(1), callbacks=[look])
     threads[0].join()
+    assert len(seen) == 3
+    for data, score in seen:
+        assert data is old
+        np.testing.assert_array_equal(score, scores)
     assert set(model.interactions_.user_ids) == {*table(1)["user"], "eve"}
 
 
@@ -194,50 +162,6 @@ def test_a_new_graph_beside_new_ratings_loses_none(model):
 # -------------------------------------------------------------------- one state
 
 
-def test_a_method_asks_for_the_state_once(model, monkeypatch, tmp_path):
-    asked = []
-    fitted = AIR._fitted
-    monkeypatch.setattr(AIR, "_fitted", lambda self: asked.append(1) or fitted(self))
-    calls = {
-        "predict": lambda: model.predict(["u0", "eve"], "i0", unknown="mean"),
-        "deviations": lambda: model.predict("u0", "i0", return_std=True),
-        "intervals": lambda: model.predict_interval("u0", "i0"),
-        "score": lambda: model.score(new("eve")),
-        "recommend": lambda: model.recommend("u0", 3),
-        "similar_users": lambda: model.similar_users("u0"),
-        "similar_items": lambda: model.similar_items("i0"),
-        "user_graph_": lambda: model.user_graph_,
-        "fold_in": lambda: model.fold_in(new("eve")),
-        "row_solver": model.row_solver,
-        "explain": lambda: model.explain("u0", "i0"),
-        "save": lambda: model.save(tmp_path / "model.air"),
-        "knows_deviations_": lambda: model.knows_deviations_,
-        "snapshots_": lambda: model.snapshots_,
-    }
-    for name, call in calls.items():
-        asked.clear()
-        call()
-        assert len(asked) == 1, name
-
-
-@pytest.mark.parametrize("ask", [lambda m: m.predict(0, 1), lambda m: m.recommend(0, 1), lambda m: m.similar_items(0)])
-@pytest.mark.parametrize("make", [BiasModel, lambda: GraphRanker(settings={}, n_factors=2)])
-def test_so_do_other_models(make, ask, monkeypatch):
-    model, asked = make().fit(np.array([[5.0, 1.0, np.nan], [4.0, np.nan, 2.0]])), []
-    fitted = type(model)._fitted
-    monkeypatch.setattr(type(model), "_fitted", lambda self: asked.append(1) or fitted(self))
-    ask(model)
-    assert len(asked) == 1
-
-
-def test_a_shallow_copy_holds_the_state_of_its_moment(model):
-    before = copy.copy(model)
-    model.partial_fit(new("eve"))
-    assert before.interactions_.n_users == 30
-    assert model.interactions_.n_users == 31
-    assert lock_of(before) is not lock_of(model)
-
-
 def test_what_threads_compute_at_the_same_time_is_computed_whole(trained):
     state: FittedState = copy.copy(trained._fitted())
     found: list[Any] = []
@@ -249,15 +173,25 @@ def test_what_threads_compute_at_the_same_time_is_computed_whole(trained):
     assert len(set(sums)) == 1
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
-def test_copies_and_pickles_have_what_was_learned_and_a_lock_of_their_own(model, again):
+def through_joblib(model: AIR, path: Path) -> AIR:
+    joblib.dump(model, path)
+    return joblib.load(path)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled, through_joblib])
+def test_copies_and_pickles_have_what_was_learned_and_a_lock_of_their_own(model, again, tmp_path):
+    model.partial_fit(new("joe"))
     model.recommend("u0", 3)
-    lock = lock_of(model)
-    with lock:
-        copied: AIR = again(model)
-    assert lock_of(copied) is not lock
+    with lock_of(model):
+        copied: AIR = again(model, tmp_path / "model.joblib") if again is through_joblib else again(model)
+    assert lock_of(copied) is not lock_of(model)
     assert_same_scores(copied, model)
-    assert_same_scores(copied.partial_fit(new("eve")), copy.copy(model).partial_fit(new("eve")))
+    before = copy.copy(model)
+    assert_same_scores(copied.partial_fit(new("eve")), model.partial_fit(new("eve")))
+    assert (before.interactions_.n_users, model.interactions_.n_users) == (31, 32)  # the state of its moment
+    fresh: Any = clone(model)
+    with pytest.raises(NotFittedError):
+        fresh.predict("u0", "i0")
 
 
 def assert_same_scores(first: AIR, second: AIR) -> None:
@@ -272,15 +206,6 @@ def test_a_copy_that_a_callback_makes_is_one_of_what_was_learned_before(model):
     assert copies[0].interactions_.user_ids.tolist() == sorted(set(table()["user"]))
     with pytest.raises(NotFittedError, match="current_factors is for callbacks"):
         copies[0].current_factors()
-
-
-def test_joblib_and_clone_work(model, tmp_path):
-    model.partial_fit(new("eve"))
-    joblib.dump(model, tmp_path / "model.joblib")
-    assert_same_scores(joblib.load(tmp_path / "model.joblib"), model)
-    fresh: Any = clone(model)
-    with pytest.raises(NotFittedError):
-        fresh.predict("u0", "i0")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -315,32 +240,90 @@ def test_ids_that_were_pickled_are_looked_up_by_threads():
         assert all(places.tolist() == list(range(199_995, 200_000)) for places in found)
 
 
-# -------------------------------------------------------------------- callbacks, files
+def test_callbacks_and_paths_that_are_none_are_refused_before_any_work(model):
+    before = model.interactions_
+    for callbacks in ([5], 5, [print, "text"]):
+        for made in (model, BiasModel()):
+            with pytest.raises(ParameterError, match="callbacks must be"):
+                made.fit(table(1), callbacks=callbacks)
+    for path in (None, 5, b"model.air"):
+        for act in (AIR.load, model.save):
+            with pytest.raises(ParameterError, match="path must be a string or a Path"):
+                act(path)
+        if path is not None:
+            with pytest.raises(ParameterError, match="checkpoint must be a string or a Path"):
+                model.fit(table(), checkpoint=path)
+    with pytest.raises(ParameterError, match="every must be"):
+        model.fit(table(), checkpoint="run.ckpt", every=0)
+    assert model.interactions_ is before
 
 
-@pytest.mark.parametrize("callbacks", [[5], 5, [print, "text"]])
-def test_callbacks_that_cannot_be_called_are_refused_before_any_work(model, callbacks):
-    before = model._fitted()
-    for made in (model, BiasModel()):
-        with pytest.raises(ParameterError, match="callbacks must be"):
-            made.fit(table(1), callbacks=callbacks)
-    assert model._fitted() is before
+# -------------------------------------------------------------------- a serial history, and histories that are none
+
+SEED = 0
 
 
-@pytest.mark.parametrize("path", [None, 5, b"model.air"])
-def test_paths_that_are_none_are_refused(model, path):
-    for act in (AIR.load, model.save):
-        with pytest.raises(ParameterError, match="path must be a string or a Path"):
-            act(path)
-    if path is not None:
-        with pytest.raises(ParameterError, match="checkpoint must be a string or a Path"):
-            model.fit(table(), checkpoint=path)
+@pytest.mark.parametrize(("n_operations", "n_threads", "seed"), [(240, 4, 0), (60, 2, 1), (60, 2, 2), (60, 3, 3)])
+def test_operations_of_several_threads_have_a_serial_history(n_operations, n_threads, seed):
+    rows, notes = threads_on_a_model(n_operations, n_threads, seed)
+    assert [row["operation"] for row in rows] == list(OPERATIONS)
+    assert sum(row["operations"] for row in rows) == n_operations
+    assert sum(row["errors"] + row["wrong"] for row in rows) == 0
+    assert notes == []
 
 
-def test_a_refit_to_the_same_data_answers_alike(model):
-    assert_same_answers_of_tables(model.fit(table()), model_of().fit(table()))
+def test_errors_are_counted_and_shown(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no lists today")
+
+    monkeypatch.setattr(AIR, "recommend", fail)
+    rows, notes = threads_on_a_model(60, 2, SEED)
+    errors = {row["operation"]: row["errors"] for row in rows}
+    assert errors["recommend"] == sum(errors.values()) > 0
+    assert "no lists today" in notes[0]
+    for numbers in ((0, 1), (1, 0)):
+        with pytest.raises(ParameterError):
+            threads_on_a_model(*numbers, SEED)
 
 
-def assert_same_answers_of_tables(first: AIR, second: AIR) -> None:
-    data: Interactions = first.interactions_
-    np.testing.assert_array_equal(first.predict("u0", data.item_ids), second.predict("u0", data.item_ids))
+NAMES = ["predict", "partial_fit", "several attributes", "fit", "recommend", "partial_fit", "save and load"]
+
+
+def history(place: Path) -> tuple[list[Call], list[Swap]]:
+    """Operations of one thread: each takes one second."""
+    model = prepared(new_model(WatchedAIR), SEED)
+    vars(model)["swaps"] = swaps = []
+    states, calls = [Swap(-np.inf, -np.inf, model._state)], []
+    for number, name in enumerate(NAMES):
+        answer = perform(model, name, number, SEED, place)
+        calls.append(Call(number, name, number + 0.1, number + 0.9, answer, None))
+        states += [Swap(number + 0.4, number + 0.5, swap.state) for swap in swaps]
+        swaps.clear()
+    return calls, states
+
+
+def test_writes_that_were_lost_and_answers_of_no_state_that_was_current_are_found(tmp_path: Path):
+    calls, swaps = history(tmp_path)
+
+    def wrong(changed: dict[int, Call], swaps: list[Swap] = swaps) -> dict[int, str]:
+        told = [changed.get(number, call) for number, call in enumerate(calls)]
+        return wrong_calls(told, swaps, prepared(new_model(AIR), SEED), SEED, tmp_path)
+
+    assert wrong({}) == {}
+    lost = wrong({}, swaps[:1] + swaps[2:])
+    assert lost[1] == "it was lost"
+    assert "answer of none" in lost[2]
+    early = calls[2]._replace(start=0.1, end=0.2)
+    assert wrong({2: early}) == {2: "the answer of none of 1 states that were current"}
+    while_the_write_takes_effect = calls[2]._replace(start=0.1, end=1.45)
+    assert wrong({2: while_the_write_takes_effect}) == {}
+    assert calls[0].answer is not None
+    mixed = calls[0]._replace(answer=[calls[0].answer[0] + 0.01], end=100.0)
+    assert wrong({0: mixed}) == {0: "the answer of none of 4 states that were current"}
+    late = [*swaps[:1], swaps[1]._replace(before=1.95, after=1.96), *swaps[2:]]
+    assert wrong({}, late)[1] == "it took effect while it did not run"
+    state = swaps[1].state
+    assert state is not None
+    shifted = type(state)(state.data, state.factors._replace(user_biases=state.factors.user_biases + 1))
+    other = [*swaps[:1], swaps[1]._replace(state=shifted), *swaps[2:]]
+    assert wrong({}, other)[1] == "it left another state than it leaves in one thread"

@@ -43,10 +43,6 @@ def test_a_fitted_model_tells_what_it_read_and_learned(make):
         assert model._repr_mimebundle_() == {"text/plain": repr(model)}
 
 
-def test_a_model_that_is_not_fitted_is_shown_by_scikit_learn():
-    assert "sk-" in AIR.for_ratings()._repr_html_()
-
-
 def test_a_model_tells_how_good_it_is_where_that_was_measured():
     small = {"n_factors": 2, "random_state": 0, "device": "cpu"}
     watched = AIR.for_ratings(validation_fraction=0.2, **small).fit(frame())
@@ -59,6 +55,7 @@ def test_a_model_tells_how_good_it_is_where_that_was_measured():
     )
     assert searched.search_line_ in text_of(searched._repr_html_())
     assert "not measured" in text_of(fitted(MODELS["BiasModel"])._repr_html_())
+    assert "sk-" in AIR.for_ratings()._repr_html_()  # not fitted: scikit-learn shows it
 
 
 def test_interactions_tell_their_sizes_and_how_often_each_rating_is_given():

@@ -1,20 +1,24 @@
 """`fit` with checkpoints: a training that was cut short ends where one that ran through ends, to the bit."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import frame
+from covering import covering
+from model_cases import CPU, assert_same_predictions, frame
 from power_cuts import PowerCut, cut_at
 
-from air_recsys import AIR, DMF, Interactions
-from air_recsys.exceptions import CheckpointError, ParameterError
+from air_recsys import AIR, Interactions
+from air_recsys.exceptions import CheckpointError
 from air_recsys.models import DirichletDMF
+from air_recsys.training.checkpointer import generator_at, position_of
 
 CASES = {
     "adam": {"solver": "adam", "n_epochs": 30, "evaluate_every": 5, "graph_refresh": 7},
@@ -26,7 +30,13 @@ CASES = {
 
 
 def make(**options):
-    return AIR.for_ratings(**{"n_factors": 3, "random_state": 0, "device": "cpu"} | options)
+    return AIR.for_ratings(**{"n_factors": 3, **CPU} | options)
+
+
+@cache
+def whole(case):
+    """A training that was never interrupted; not to be changed."""
+    return make(**CASES[case]).fit(frame())
 
 
 def same(first, second):
@@ -39,8 +49,7 @@ def same(first, second):
     assert (first.n_iter_, first.stopped_by_) == (second.n_iter_, second.stopped_by_)
     assert first.snapshots_.keys() == second.snapshots_.keys()
     if first.knows_deviations_:
-        pairs = frame()["user"], frame()["item"]
-        np.testing.assert_array_equal(*(model.predict(*pairs, return_std=True) for model in (first, second)))
+        assert_same_predictions(first, second, frame()["user"], frame()["item"])
 
 
 def interrupted(path, every=4, **options):
@@ -49,70 +58,53 @@ def interrupted(path, every=4, **options):
         model.fit(frame(), checkpoint=path, every=every, callbacks=[cut_at(13)])
 
 
-@pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("case", CASES)
-def test_a_resumed_training_equals_one_that_was_never_interrupted(case, every, tmp_path):
-    path = tmp_path / "run.ckpt"
-    interrupted(path, every, **CASES[case])
-    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
-
-
-@pytest.mark.parametrize("case", ["adam", "langevin"])
-def test_a_training_can_be_cut_again_and_go_on_from_the_same_file(case, tmp_path):
+def test_a_resumed_training_equals_one_that_was_never_interrupted(case, tmp_path):
     path = tmp_path / "run.ckpt"
     interrupted(path, **CASES[case])
-    with pytest.raises(PowerCut):
-        make(**CASES[case]).fit(frame(), checkpoint=path, every=4, resume_from=path, callbacks=[cut_at(22)])
-    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
-
-
-@pytest.mark.parametrize("state", [None, np.random.RandomState(3), np.random.default_rng(3)])
-@pytest.mark.parametrize("case", ["adam", "variational"])
-def test_chance_is_part_of_a_checkpoint(case, state, tmp_path):
-    path = tmp_path / "run.ckpt"
-    whole = make(**CASES[case] | {"random_state": state}).fit(frame(), checkpoint=path, every=10)
-    same(make(**CASES[case] | {"random_state": None}).fit(frame(), resume_from=path), whole)
-
-
-def test_keeping_changes_nothing(tmp_path):
-    same(make(**CASES["adam"]).fit(frame(), checkpoint=tmp_path / "a", every=1), make(**CASES["adam"]).fit(frame()))
-
-
-def test_baselines_without_graphs_go_on_too(tmp_path):
-    path, settings = tmp_path / "run.ckpt", {"n_epochs": 30, "random_state": 0, "device": "cpu"}
-    with pytest.raises(PowerCut):
-        DMF(**settings).fit(frame(), checkpoint=path, every=10, callbacks=[cut_at(25)])
-    expected = DMF(**settings).fit(frame()).user_factors_
-    np.testing.assert_array_equal(DMF(**settings).fit(frame(), resume_from=path).user_factors_, expected)
+    with pytest.raises(PowerCut):  # cut again, it goes on from the same file
+        make(**CASES[case]).fit(frame(), checkpoint=path, every=1, resume_from=path, callbacks=[cut_at(15)])
+    same(make(**CASES[case]).fit(frame(), resume_from=path), whole(case))
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+    ("case", "state"),
+    covering(["adam", "variational"], [None, np.random.RandomState(3), np.random.default_rng(3), None]),
+)
+def test_chance_is_part_of_a_checkpoint(case, state, tmp_path):
+    path = tmp_path / "run.ckpt"
+    first = make(**CASES[case] | {"random_state": state}).fit(frame(), checkpoint=path, every=10)
+    same(make(**CASES[case] | {"random_state": None}).fit(frame(), resume_from=path), first)
+
+
+def test_keeping_changes_nothing_and_clears_what_a_killed_write_left_behind(tmp_path):
+    path = tmp_path / "run.ckpt"
+    (tmp_path / ".run.ckpt.0123456789abcdef").write_bytes(b"half")
+    (tmp_path / ".run.ckpt.mine").write_bytes(b"not ours")
+    same(make(**CASES["adam"]).fit(frame(), checkpoint=path, every=1), whole("adam"))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".run.ckpt.mine", "run.ckpt"]
+
+
+def test_a_checkpoint_of_other_parameters_or_data_is_refused_and_the_model_stays_as_it_was(tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path, **CASES["adam"])
+    for changes, message in (
         ({"n_factors": 2}, "written with n_factors=3, found n_factors=2"),
         ({"weight_decay": 1.0}, "written with solver__weight_decay=12.0, found solver__weight_decay=1.0"),
         ({"random_state": 1}, "written with random_state=0, found random_state=1"),
-    ],
-)
-def test_a_checkpoint_of_other_parameters_is_refused_and_the_model_stays_as_it_was(changes, message, tmp_path):
-    path = tmp_path / "run.ckpt"
-    interrupted(path, **CASES["adam"])
-    model = make(**CASES["adam"] | changes).fit(frame())
-    before = model.user_factors_
-    with pytest.raises(CheckpointError, match=message):
-        model.fit(frame(), resume_from=path)
-    assert model.user_factors_ is before
-
-
-def test_a_checkpoint_of_other_data_is_refused(tmp_path):
-    path = tmp_path / "run.ckpt"
-    interrupted(path, **CASES["adam"])
-    other = frame().assign(rating=lambda table: 6 - table["rating"])
-    with pytest.raises(CheckpointError, match="written for other data"):
-        make(**CASES["adam"]).fit(other, resume_from=path)
+    ):
+        model = make(**CASES["adam"] | changes).fit(frame())
+        before = model.user_factors_
+        with pytest.raises(CheckpointError, match=message):
+            model.fit(frame(), resume_from=path)
+        assert model.user_factors_ is before
     data = Interactions.from_frame(frame())
-    with pytest.raises(CheckpointError, match="written for other data"):
-        make(**CASES["adam"]).fit(data, validation=data, resume_from=path)
+    for given, options in (
+        (frame().assign(rating=lambda table: 6 - table["rating"]), {}),
+        (data, {"validation": data}),
+    ):
+        with pytest.raises(CheckpointError, match="written for other data"):
+            make(**CASES["adam"]).fit(given, resume_from=path, **options)
 
 
 def test_a_checkpoint_of_another_given_graph_is_refused(tmp_path):
@@ -120,24 +112,15 @@ def test_a_checkpoint_of_another_given_graph_is_refused(tmp_path):
     ring = np.roll(np.eye(n_users), 1, axis=0) + np.roll(np.eye(n_users), -1, axis=0)
 
     def given(graph):
-        return DirichletDMF(graph, None, n_factors=3, n_epochs=30, random_state=0, device="cpu")
+        return DirichletDMF(graph, None, n_factors=3, n_epochs=30, **CPU)
 
     with pytest.raises(PowerCut):
         given(ring).fit(frame(), checkpoint=path, every=4, callbacks=[cut_at(13)])
     for other in (2 * ring, ring @ ring, None, "neighbors"):
         with pytest.raises(CheckpointError, match="written with user_graph='given, "):
             given(other).fit(frame(), resume_from=path)
-    resumed, whole = given(ring).fit(frame(), resume_from=path), given(ring).fit(frame())
-    np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
-
-
-def test_bad_arguments_are_refused_before_any_work(tmp_path):
-    with pytest.raises(ParameterError, match="every must be"):
-        make().fit(frame(), checkpoint=tmp_path / "run.ckpt", every=0)
-    with pytest.raises(CheckpointError, match="there is no folder"):
-        make().fit(frame(), checkpoint=tmp_path / "none" / "run.ckpt")
-    with pytest.raises(CheckpointError, match="found no file"):
-        make().fit(frame(), resume_from=tmp_path / "run.ckpt")
+    resumed, expected = given(ring).fit(frame(), resume_from=path), given(ring).fit(frame())
+    np.testing.assert_array_equal(resumed.user_factors_, expected.user_factors_)
 
 
 @pytest.mark.parametrize("case", ["adam", "langevin"])
@@ -165,7 +148,7 @@ def test_ctrl_c_ends_with_a_usable_model_that_can_go_on(case, tmp_path):
     assert model.stopped_by_ == "interrupt"
     assert model.history_["epoch"].iloc[-1] == 16
     assert np.isfinite(model.predict(frame()["user"], frame()["item"])).all()
-    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+    same(make(**CASES[case]).fit(frame(), resume_from=path), whole(case))
 
 
 SCRIPT = """
@@ -177,9 +160,8 @@ make(**CASES[sys.argv[1]]).fit(frame(), checkpoint=sys.argv[2], every=1, callbac
 """
 
 
-@pytest.mark.parametrize("case", ["adam", "langevin"])
-def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(case, tmp_path):
-    path = tmp_path / "run.ckpt"
+def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(tmp_path):
+    case, path = "langevin", tmp_path / "run.ckpt"
     here = Path(__file__).parent
     environment = os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
     command = [sys.executable, "-c", SCRIPT, case, str(path)]
@@ -189,12 +171,37 @@ def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(case, tmp_path):
             pass
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+    same(make(**CASES[case]).fit(frame(), resume_from=path), whole(case))
 
 
-def test_what_a_killed_write_left_behind_is_removed(tmp_path):
-    path = tmp_path / "run.ckpt"
-    (tmp_path / ".run.ckpt.0123456789abcdef").write_bytes(b"half")
-    (tmp_path / ".run.ckpt.mine").write_bytes(b"not ours")
-    make(**CASES["adam"]).fit(frame(), checkpoint=path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [".run.ckpt.mine", "run.ckpt"]
+# -------------------------------------------------------------------- where random numbers stand
+
+
+def plain(state):
+    return json.loads(json.dumps(state, default=lambda value: value.tolist()))
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_random_numbers_go_on(kind):
+    rng = np.random.Generator(getattr(np.random, kind)(3))
+    rng.random(5)
+    assert generator_at(plain(position_of(rng))).random(5).tolist() == rng.random(5).tolist()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: [],
+        lambda state: state | {"bit_generator": "Dice"},
+        lambda state: {"bit_generator": "PCG64"},
+        lambda state: state | {"state": {"state": 10**400, "inc": 1}},
+        lambda state: state | {"state": {"state": -1, "inc": 1}},
+        lambda state: state | {"uinteger": 10**30},
+        lambda state: state | {"has_uint32": "many"},
+    ],
+    ids=["a list", "another kind", "no state", "too large", "negative", "a large rest", "a word"],
+)
+def test_a_position_that_is_none_is_refused(spoil):
+    state = plain(position_of(np.random.default_rng(0)))
+    with pytest.raises(CheckpointError, match="the checkpoint holds no position of a random generator"):
+        generator_at(spoil(state))

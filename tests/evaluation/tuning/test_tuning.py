@@ -14,10 +14,9 @@ import pytest
 from optuna.trial import TrialState
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation.tuning import METRICS, default_space, tune
 from air_recsys.exceptions import DataError, DataFileError, ParameterError
-from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
+from air_recsys.metrics import auroc, mae, ranking_report
 from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.splits import random_holdout
 
@@ -92,12 +91,9 @@ def no_training(monkeypatch):
     monkeypatch.setattr(AIR, "train_by", refuse)
 
 
-# -------------------------------------------------------------------- the validation part
-
-
 def test_every_trial_trains_on_the_same_part_and_never_sees_the_validation_part(spy):
     data = ratings()
-    split = random_holdout(data, 0.2, random_state=5)
+    before, split = data.to_frame(), random_holdout(data, 0.2, random_state=5)
     found = search(data, validation_fraction=0.2, random_state=5)
     assert len(spy) == len(found.study.trials) == 3
     for given in spy:
@@ -106,34 +102,17 @@ def test_every_trial_trains_on_the_same_part_and_never_sees_the_validation_part(
         assert (given.n_users, given.n_items) == (data.n_users, data.n_items)
     assert f"{split.test.sum()} validation ratings" in found.protocol
     assert f"{split.train.sum()} for training" in found.protocol
-
-
-def test_a_resumed_study_keeps_its_split(spy, tmp_path):
-    search(storage=tmp_path / "s.db", n_trials=1)
-    search(storage=tmp_path / "s.db", n_trials=2)
-    assert len(spy) == 2
-    np.testing.assert_array_equal(spy[0].to_csr().toarray(), spy[1].to_csr().toarray())
-
-
-def test_the_data_that_are_given_are_not_changed():
-    data = ratings()
-    before = data.to_frame()
-    search(data, n_trials=1)
     pd.testing.assert_frame_equal(data.to_frame(), before)
 
 
-# -------------------------------------------------------------------- values
-
-
-@pytest.mark.parametrize("metric", ["rmse", "mae", "average_precision", "auroc"])
-def test_the_best_value_is_the_metric_of_the_best_model_on_the_validation_part(metric):
+@pytest.mark.parametrize(("metric", "measure"), [("mae", mae), ("auroc", auroc)])
+def test_the_best_value_is_the_metric_of_the_best_model_on_the_validation_part(metric, measure):
     data = labels() if METRICS[metric].on_labels else ratings()
     found = search(data, metric=metric)
     split = random_holdout(data, 0.1, random_state=0)
     held_out = data.select(split.test)
     model = found.model().fit(data.select(split.train))
     predicted = model.predict(data.user_ids[held_out.user_index], data.item_ids[held_out.item_index])
-    measure = {"rmse": rmse, "mae": mae, "average_precision": average_precision, "auroc": auroc}[metric]
     assert found.best_value == pytest.approx(measure(held_out.ratings, predicted), rel=1e-5)
 
 
@@ -156,7 +135,7 @@ def test_the_ranking_metric_is_that_of_unseen_items():
 
 @pytest.mark.parametrize("metric", list(METRICS))
 def test_the_best_trial_is_the_lowest_error_or_the_highest_score(metric):
-    found = search(labels(), metric=metric, n_trials=4, validation_fraction=0.3)
+    found = search(labels(), metric=metric, validation_fraction=0.3)
     values = [trial.value for trial in found.study.trials if trial.state == TrialState.COMPLETE]
     assert len(values) > 1
     assert found.best_value == (min if METRICS[metric].direction == "minimize" else max)(values)
@@ -171,15 +150,19 @@ def test_the_first_trial_has_the_settings_of_the_preset():
     assert found.best_params == {"n_factors": 20, "n_sweeps": 3, "pattern_features": 100, "dtype": "float32"}
 
 
-def test_the_first_trial_by_adam_has_the_settings_of_the_preset():
+def test_the_first_trial_by_adam_has_the_settings_of_the_preset_and_so_has_its_model_which_is_not_fitted():
     data = ratings()
     few = {"n_epochs": [20], "graph_neighbors": (2, 30), "n_factors": (2, 30), "schedule": ["linear", "cosine"]}
-    found = tune(data, space=few | {"solver": ["adam"]}, n_trials=1, device="cpu")
-    training = data.select(random_holdout(data, 0.1, random_state=0).train)
+    found = tune(data, space=few | {"solver": ["adam"]}, n_trials=1, random_state=7, device="cpu")
+    training = data.select(random_holdout(data, 0.1, random_state=7).train)
     strength = 3 * training.n_ratings / (data.n_users * data.n_items) ** 2
     expected = {"graph_neighbors": 20, "n_factors": 20, "schedule": "cosine", "weight_decay": 12.0, "bias_decay": 1.0}
     expected |= {"learning_rate": 0.05, "user_graph_reg": strength, "item_graph_reg": strength, "n_epochs": 20}
     assert found.best_params == pytest.approx(expected | {"solver": "adam"})
+    model = found.model(verbose=True, n_epochs=3)
+    assert not hasattr(model, "global_mean_")
+    own = AIR.for_ratings(random_state=7, device="cpu", **found.best_params | {"verbose": True, "n_epochs": 3})
+    assert model.get_params() == own.get_params()
 
 
 def test_trials_of_a_posterior_learn_no_graphs_and_can_be_given_up(monkeypatch):
@@ -211,54 +194,28 @@ def test_the_own_settings_of_a_preset_lie_in_its_default_space(preset):
         assert settings[name] in (found.best_params[name], "auto")
 
 
-def test_every_drawn_value_lies_in_its_domain():
-    space = SMALL | {"n_factors": (2, 4), "depth": [2, 3], "graph_neighbors": (2, 8, "log"), "clip": [True, False]}
-    found = search(space=space, n_trials=12)
+def test_every_drawn_value_lies_in_its_domain_and_settings_go_together():
+    """The check of bounds takes the first choice of everything else, not the preset's value."""
+    space = SMALL | {"n_factors": (2, 4), "depth": [2, 3], "graph_neighbors": (2, 8, "log"), "patience": [5]}
+    space |= {"unobserved_weight": [0.01], "biases": [False], "center": [False], "validation_fraction": [0.1]}
+    found = search(space=space, n_trials=10)
     drawn = pd.DataFrame([trial.params for trial in found.study.trials])
     assert set(drawn["n_factors"]) <= {2, 3, 4}
     assert drawn["n_factors"].nunique() > 1
     assert set(drawn["depth"]) == {2, 3}
     assert drawn["graph_neighbors"].between(2, 8).all()
     assert drawn["weight_decay"].between(1, 30).all()
-    assert drawn["weight_decay"].nunique() > 9
+    assert drawn["weight_decay"].nunique() > 7
     assert set(drawn["n_epochs"]) == {20}
-
-
-def test_model_is_unfitted_and_has_the_preset_the_best_settings_and_the_seed():
-    found = search(random_state=7)
-    model = found.model(verbose=True, n_epochs=3)
-    assert not hasattr(model, "global_mean_")
-    expected = AIR.for_ratings(random_state=7, device="cpu", **found.best_params | {"verbose": True, "n_epochs": 3})
-    assert model.get_params() == expected.get_params()
-
-
-def test_the_same_seed_gives_the_same_search_and_another_seed_another_one():
-    first, again, other = search(), search(), search(random_state=1)
-    assert history(first) == history(again)
-    assert history(first)[1] != history(other)[1]
-
-
-def test_the_search_finds_what_the_preset_misses():
-    """Ratings without noise need less decay than the preset has."""
-    data = make_syn_netflix(40, 30, 3, 3, random_state=0)
-    observed = Interactions.from_dense(np.where(data.train_mask | data.test_mask, data.matrix, np.nan))
-    space = SMALL | {"n_factors": [4], "n_epochs": [80], "weight_decay": (0.1, 50.0, "log")}
-    found = search(observed, space=space, n_trials=12)
-    own = found.study.trials[0]
-    assert own.params["weight_decay"] == 12
-    assert found.best_value < 0.8 * own.value
-    assert found.best_params["weight_decay"] < 12
-
-
-# -------------------------------------------------------------------- trials that are given up
+    assert set(drawn["unobserved_weight"]) == {0.01}
 
 
 def test_hopeless_trials_are_given_up_half_way(spy):
-    space = SMALL | {"n_epochs": [100], "learning_rate": (1e-6, 0.05, "log"), "weight_decay": [12.0]}
-    found = search(space=space, n_trials=12)
+    space = SMALL | {"n_epochs": [50], "learning_rate": (1e-6, 0.05, "log"), "weight_decay": [12.0]}
+    found = search(space=space, n_trials=10)
     pruned = [trial for trial in found.study.trials if trial.state == TrialState.PRUNED]
     assert pruned
-    assert len(spy) == 12
+    assert len(spy) == 10
     for trial in pruned:
         assert max(trial.intermediate_values) < 10
         assert min(trial.intermediate_values) >= 1
@@ -270,16 +227,12 @@ def test_hopeless_trials_are_given_up_half_way(spy):
     assert table.loc[table["state"] == "pruned", "value"].isna().all()
 
 
-def test_diverged_trials_do_not_end_the_search():
-    space = SMALL | {"learning_rate": [0.02, 1e8]}
-    found = search(space=space, n_trials=10)
+def test_diverged_trials_do_not_end_the_search_unless_all_diverge():
+    found = search(space=SMALL | {"learning_rate": [0.02, 1e8]}, n_trials=6)
     table = found.trials()
     assert set(table["state"]) == {"complete", "diverged"}
     assert (table.loc[table["state"] == "diverged", "learning_rate"] == 1e8).all()
     assert found.best_params["learning_rate"] == 0.02
-
-
-def test_a_search_in_which_all_diverge_says_so():
     with fails(ParameterError, "expected a completed trial, found none of 2, of which 2 diverged"):
         search(space=SMALL | {"learning_rate": [1e8]}, n_trials=2)
 
@@ -295,59 +248,50 @@ def test_other_errors_end_the_search_and_their_trial_is_made_again(tmp_path, mon
     with monkeypatch.context() as patched:
         patched.setattr(AIR, "train_by", broken)
         with fails(MemoryError, "no room"):
-            search(storage=storage, n_trials=4)
-    assert history(search(storage=storage, n_trials=4)) == history(search(n_trials=4))
+            search(storage=storage)
+    assert history(search(storage=storage)) == history(search())
 
 
-# -------------------------------------------------------------------- studies that outlive the process
-
-
-def test_a_study_in_two_parts_is_the_study_in_one(tmp_path):
-    whole = search(n_trials=14)
-    for n_trials in (1, 6, 14):
-        parts = search(storage=tmp_path / "s.db", n_trials=n_trials)
+def test_a_study_in_two_parts_is_the_study_in_one_and_a_whole_one_is_only_read(tmp_path, spy):
+    whole, other = search(n_trials=11), search(random_state=1)
+    assert history(whole)[1] != history(other)[1]
+    storage = tmp_path / "s.db"
+    for n_trials in (1, 11):  # past the trials that are drawn at random
+        parts = search(storage=storage, n_trials=n_trials)
         assert len(parts.study.trials) == n_trials
         assert parts.best_value <= whole.study.trials[0].value
     assert history(parts) == history(whole)
     assert (parts.best_params, parts.best_value) == (whole.best_params, whole.best_value)
-
-
-def test_a_study_that_is_complete_is_only_read(tmp_path, spy):
-    first = search(storage=tmp_path / "s.db")
-    again = search(storage=str(tmp_path / "s.db"), n_trials=2)
-    assert len(spy) == 3
-    assert history(again) == history(first)
-
-
-def test_one_file_holds_several_studies(tmp_path):
-    search(storage=tmp_path / "s.db", n_trials=1)
-    search(storage=f"sqlite:///{tmp_path / 's.db'}", study_name="other", metric="mae", n_trials=2)
-    names = optuna.get_all_study_names(f"sqlite:///{tmp_path / 's.db'}")
-    assert set(names) == {"air_recsys", "other"}
+    spy.clear()
+    assert history(search(storage=str(storage), n_trials=2)) == history(parts)
+    assert not spy
+    search(storage=f"sqlite:///{storage}", study_name="other", metric="mae", n_trials=1)
+    assert set(optuna.get_all_study_names(f"sqlite:///{storage}")) == {"air_recsys", "other"}
 
 
 KILLED = """
-import sys, time
+import sys, threading, time
 sys.path.insert(0, {folder!r})
 from test_tuning import AIR, search
-train, seen = AIR.train_by, []
+train, seen, waiting = AIR.train_by, dict(first=0, third=0), threading.Barrier(2)
 def slow(self, *data, callbacks=(), **options):
-    seen.append(self)
-    if len(seen) > {before}:
-        print("training", flush=True)
+    name = threading.current_thread().name
+    seen[name] += 1
+    if seen[name] > dict(first=0, third=2)[name]:
+        if waiting.wait() == 0:
+            print("training", flush=True)
         callbacks = [*callbacks, lambda record: time.sleep(60)]
     return train(self, *data, callbacks=callbacks, **options)
 AIR.train_by = slow
-search(storage={storage!r}, n_trials=5)
+for name in seen:
+    threading.Thread(target=search, name=name, kwargs=dict(storage=f"{storage}/{{name}}.db", n_trials=4)).start()
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-@pytest.mark.parametrize("before", [0, 2])
-def test_a_killed_search_goes_on(tmp_path, before):
+def test_a_killed_search_goes_on(tmp_path):
     """Killed in the middle of a trial, its first or its third, the study ends as if nothing had happened."""
-    storage = str(tmp_path / "s.db")
-    code = KILLED.format(folder=str(Path(__file__).parent), before=before, storage=storage)
+    code = KILLED.format(folder=str(Path(__file__).parent), storage=tmp_path)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None
@@ -355,23 +299,31 @@ def test_a_killed_search_goes_on(tmp_path, before):
         time.sleep(0.2)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    left = optuna.load_study(study_name="air_recsys", storage=f"sqlite:///{storage}").trials
-    assert [trial.state for trial in left].count(TrialState.RUNNING) == 1
-    resumed, whole = search(storage=storage, n_trials=5), search(n_trials=5)
-    assert len(ended(resumed.study)) == 5
-    assert [trial.state for trial in resumed.study.trials].count(TrialState.FAIL) == 1
-    assert not [trial for trial in resumed.study.trials if trial.state == TrialState.RUNNING]
-    assert history(resumed) == history(whole)
-    assert len(resumed.trials()) == 5
+    whole = search(n_trials=4)
+    for storage, n_left in ((tmp_path / "first.db", 1), (tmp_path / "third.db", 3)):
+        left = optuna.load_study(study_name="air_recsys", storage=f"sqlite:///{storage}").trials
+        assert [trial.state for trial in left].count(TrialState.RUNNING) == 1
+        assert len(left) >= n_left
+        resumed = search(storage=storage, n_trials=4)
+        assert len(ended(resumed.study)) == 4
+        assert [trial.state for trial in resumed.study.trials].count(TrialState.FAIL) == 1
+        assert not [trial for trial in resumed.study.trials if trial.state == TrialState.RUNNING]
+        assert history(resumed) == history(whole)
+        assert len(resumed.trials()) == 4
+
+
+@pytest.fixture(scope="module")
+def finished_study(tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "s.db"
+    search(storage=path, n_trials=1)
+    return path
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"data": ratings(seed=1)}, "was made with other data"),
         ({"metric": "mae"}, "was made with metric=rmse, found mae"),
         ({"validation_fraction": 0.2}, "was made with validation_fraction=0.1, found 0.2"),
-        ({"random_state": 1}, "was made with random_state=0, found 1"),
         ({"preset": "completion"}, "was made with preset=ratings, found completion"),
         ({"space": SMALL | {"weight_decay": (1.0, 20.0)}}, "was made with space['weight_decay']=(1.0, 30.0, 'log')"),
         ({"space": SMALL | {"depth": [2]}}, "was made with space['depth']=the default, found [2]"),
@@ -383,51 +335,28 @@ def test_a_study_of_another_search_is_refused(finished_study, changed, message):
         search(**{"storage": finished_study, "n_trials": 9} | changed)
 
 
-@pytest.fixture(scope="module")
-def finished_study(tmp_path_factory):
-    path = tmp_path_factory.mktemp("study") / "s.db"
-    search(storage=path, n_trials=1)
-    return path
-
-
-@pytest.mark.parametrize("change", ["ratings", "ids", "order", "weights"])
 @pytest.mark.usefixtures("no_training")
-def test_other_data_are_told_apart_by_every_part(finished_study, change):
+def test_other_data_are_told_apart_by_every_part_and_a_study_of_someone_else_is_refused(finished_study, tmp_path):
     data = ratings()
-    parts = {"ratings": data.ratings, "users": data.user_index, "items": data.item_index, "ids": data.user_ids}
-    weights = None
-    if change == "ratings":
-        parts["ratings"] = data.ratings + np.eye(1, data.n_ratings)[0] * 0.1
-    elif change == "ids":
-        parts["ids"] = data.user_ids + 1
-    elif change == "order":
-        parts |= {name: parts[name][::-1] for name in ("ratings", "users", "items")}
-    else:
-        weights = np.full(data.n_ratings, 2.0)
-    other = Interactions(
-        parts["users"], parts["items"], parts["ratings"], parts["ids"], data.item_ids, weights=weights
-    )
-    with fails(ParameterError, "was made with other data"):
-        search(other, storage=finished_study, n_trials=9)
-
-
-@pytest.mark.usefixtures("no_training")
-def test_a_study_of_someone_else_is_refused(tmp_path):
+    columns, ids = (data.user_index, data.item_index, data.ratings), (data.user_ids, data.item_ids)
+    raised = (*columns[:2], data.ratings + np.eye(1, data.n_ratings)[0] * 0.1)
+    for other in (
+        Interactions(*raised, *ids),
+        Interactions(*columns, data.user_ids + 1, data.item_ids),
+        Interactions(*(column[::-1] for column in columns), *ids),
+        Interactions(*columns, *ids, weights=np.full(data.n_ratings, 2.0)),
+    ):
+        with fails(ParameterError, "was made with other data"):
+            search(other, storage=finished_study, n_trials=9)
     study = optuna.create_study(storage=f"sqlite:///{tmp_path / 's.db'}", study_name="air_recsys")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
     with fails(ParameterError, "the study 'air_recsys' was not made by air_recsys"):
         search(storage=tmp_path / "s.db")
 
 
-# -------------------------------------------------------------------- ends, words and callbacks
-
-
-def test_a_callback_can_stop_the_search():
+def test_a_callback_can_stop_the_search_and_no_trial_begins_after_the_timeout():
     found = search(n_trials=9, callbacks=[lambda study, trial: study.stop() if trial.number == 1 else None])
     assert len(found.study.trials) == 2
-
-
-def test_no_trial_begins_after_the_timeout():
     found = search(n_trials=9, timeout=0.5, callbacks=[lambda study, trial: time.sleep(0.6)])
     assert len(found.study.trials) == 1
 
@@ -439,21 +368,19 @@ import optuna
 from air_recsys.evaluation.tuning import tune
 before, ratings = optuna.logging.get_verbosity(), np.random.default_rng(0).integers(1, 6, (12, 8)).astype(float)
 space = {"n_factors": (1, 4), "pattern_features": [3]}
-tune(ratings, space=space, n_trials=1, device="cpu", verbose=sys.argv[1] == "True")
-assert optuna.logging.get_verbosity() == before
+for verbose in (False, True):
+    tune(ratings, space=space, n_trials=1, device="cpu", verbose=verbose)
+    assert optuna.logging.get_verbosity() == before
+    print("then", file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("verbose", [True, False])
-def test_only_verbose_speaks_and_optunas_own_setting_stays(verbose):
+def test_only_verbose_speaks_and_optunas_own_setting_stays():
     # In a process of its own: some libraries silence the loggers of all others when they set up theirs.
-    command = [sys.executable, "-c", SPEAKING, str(verbose)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert ("Trial 0 finished with value" in said) is verbose
-    assert bool(said) is verbose
-
-
-# -------------------------------------------------------------------- bad input
+    said = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=True).stderr
+    silent, verbose, _ = said.split("then\n")
+    assert silent == ""
+    assert "Trial 0 finished with value" in verbose
 
 
 @pytest.mark.usefixtures("no_training")
@@ -463,30 +390,20 @@ def test_only_verbose_speaks_and_optunas_own_setting_stays(verbose):
         ({"preset": "films"}, "preset must be one of 'completion', 'interactions', 'ratings', found 'films'"),
         ({"metric": "accuracy"}, "metric must be one of 'rmse', 'mae'"),
         ({"n_trials": 0}, "n_trials must be an integer >= 1, found 0"),
-        ({"n_trials": 2.0}, "n_trials must be an integer >= 1, found 2.0"),
         ({"validation_fraction": 0}, "validation_fraction must be a number > 0 and < 1, found 0"),
-        ({"validation_fraction": 1.0}, "validation_fraction must be a number > 0 and < 1, found 1.0"),
         ({"timeout": 0}, "timeout must be a number > 0, found 0"),
         ({"random_state": None}, "random_state must be an integer >= 0, found None"),
         ({"device": "gpu"}, "device must be"),
         ({"space": {"rank": (1, 5)}}, "found 'rank'"),
-        ({"space": {"device": ["cpu"]}}, "space must name parameters of AIR"),
         ({"space": {"random_state": [0, 1]}}, "space must name parameters of AIR"),
         ({"space": {"n_factors": 5}}, "space['n_factors'] must be a range (low, high)"),
         ({"space": {"n_factors": []}}, "space['n_factors'] must be a range (low, high)"),
-        ({"space": {"n_factors": (5,)}}, "space['n_factors'] must be a range"),
-        ({"space": {"n_factors": (5, 2)}}, "space['n_factors'] must be a range"),
-        ({"space": {"n_factors": (5, 50, "linear")}}, "space['n_factors'] must be a range"),
         ({"space": {"weight_decay": (0.0, 1.0, "log")}}, "low > 0 for 'log'"),
-        ({"space": {"weight_decay": (0.0, float("inf"))}}, "space['weight_decay'] must be a range"),
-        ({"space": {"weight_decay": (float("nan"), 1.0)}}, "space['weight_decay'] must be a range"),
         ({"space": {"weight_decay": (False, True)}}, "space['weight_decay'] must be a range"),
         ({"space": {"transforms": [("blocks:2", 1e-5)]}}, "or a list of numbers, texts, True, False and None"),
         ({"space": {"n_factors": (0, 5)}}, "n_factors must be 'auto', None or an integer >= 1, found 0"),
-        ({"space": {"n_factors": (2.0, 5.0)}}, "n_factors must be 'auto', None or an integer >= 1, found 2.0"),
         ({"space": {"schedule": ["cosine"]}}, "Variational does not read schedule, Adam does"),
         ({"space": SMALL | {"schedule": ["cosine", "square"]}}, "schedule must be one of 'constant'"),
-        ({"space": {"patience": [5]}}, "patience needs a validation part"),
     ],
 )
 def test_bad_parameters_are_told_before_any_training(options, message):
@@ -520,9 +437,3 @@ def test_bad_places_are_told_before_any_training(tmp_path):
     with fails(DataFileError, "expected a new file or a study (SQLite), found other content in"):
         search(storage=tmp_path / "ratings.csv")
     assert (tmp_path / "ratings.csv").read_text() == "user,item,rating\n"
-
-
-def test_settings_that_go_together_are_not_refused_one_by_one():
-    """The check of bounds takes the first choice of everything else, not the preset's value."""
-    space = SMALL | {"unobserved_weight": [0.01], "biases": [False], "center": [False], "patience": [5]}
-    assert search(space=space | {"validation_fraction": [0.1]}, n_trials=1).best_params["unobserved_weight"] == 0.01

@@ -1,13 +1,40 @@
-"""Exposure or taste: what communities share with who rated what, and with how."""
+"""Graphs judged: how communities form, and what they share with who rated what, and with how."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions, SimilarityGraph
-from air_recsys.evaluation.graph_quality import N_BANDS, bands_of, counts_and_means, exposure
+from air_recsys.evaluation.graph_quality import N_BANDS, bands_of, counts_and_means, exposure, formation, modularity
 from air_recsys.exceptions import DataError
+
+
+def noisy(seed: int, n_groups: int = 3, size: int = 30) -> tuple[SimilarityGraph, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    groups = np.arange(size) % n_groups
+    half = rng.random((size, size)) * np.where(np.equal.outer(groups, groups), 1.0, 0.1)
+    return SimilarityGraph(half + half.T, range(size)), groups
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_modularity_is_that_of_networkx(seed):
+    graph, groups = noisy(seed)
+    parts = [set(np.flatnonzero(groups == each).tolist()) for each in range(3)]
+    expected = nx.community.modularity(graph.to_networkx(labels=False), parts)
+    assert modularity(graph, groups) == pytest.approx(expected)
+
+
+def test_rows_are_in_the_order_of_the_steps_and_end_with_the_last():
+    graph, groups = noisy(0)
+    empty, coarse = (SimilarityGraph(np.full((30, 30), weight), range(30)) for weight in (0.0, 1.0))
+    found = formation({7: graph, 0: empty, 2: coarse}, {"true": groups, "other names": 2 - groups})
+    assert found["step"].tolist() == [0, 2, 7]
+    assert found["communities"].tolist() == [0, 1, 3]
+    assert found["last"].iloc[-1] == pytest.approx(1)
+    assert found["true"].tolist() == found["other names"].tolist() == pytest.approx([0, 0, 1])
+    assert found.loc[0, ["edges", "modularity", "last"]].tolist() == [0, 0, 0]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +61,15 @@ def test_communities_of_exposure_and_of_taste(ratings):
     assert max(by_exposure["shuffled"], by_taste["shuffled"]) < 0.1
 
 
-def test_counts_and_means_follow_the_ids_of_the_graph(ratings):
+def test_counts_and_means_follow_the_ids_of_the_graph_and_rows_without_a_rating_have_none(ratings):
     graph = SimilarityGraph(np.ones((40, 40)), range(39, -1, -1), kind="item")
     found = exposure(graph, ratings)
     frame = ratings.to_frame().groupby("item")["rating"]
     assert found.counts.tolist() == frame.size()[::-1].tolist()
     assert found.means == pytest.approx(frame.mean()[::-1].to_numpy())
+    counts, means = counts_and_means(sp.csr_array([[1.0, 4.0], [0.0, 0.0]]))
+    assert counts.tolist() == [2, 0]
+    assert means == pytest.approx([2.5, np.nan], nan_ok=True)
 
 
 def test_users_too_and_communities_that_leave_nodes_out(ratings):
@@ -58,13 +88,6 @@ def test_bands_hold_equal_counts_together():
     order = np.argsort(counts, kind="stable")
     assert (np.diff(bands[order]) >= 0).all()
     assert all(np.unique(bands[counts == count]).size == 1 for count in np.unique(counts))
-
-
-def test_rows_without_a_rating_have_no_mean():
-    counts, means = counts_and_means(sp.csr_array([[1.0, 4.0], [0.0, 0.0]]))
-    assert counts.tolist() == [2, 0]
-    assert means[0] == 2.5
-    assert np.isnan(means[1])
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,90 @@
-"""myFM is given what its own Bayesian SVD++ flipped is given, and fits what can be fitted."""
+"""Other libraries' models beside ours: what they are given, and what becomes of their answers."""
+
+import sys
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from air_recsys import Interactions
+from air_recsys.adapters.cornac_peer import CornacLists, CornacModel
+from air_recsys.adapters.lightfm_peer import LightFMLists
 from air_recsys.adapters.myfm_peer import MyFMModel, _blocks, _table
 from air_recsys.data.sets.planted import make_planted_ratings
+from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
+
+NAN = np.nan
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_planted_ratings(30, 20, 300, 3, 2).interactions
+
+
+def test_predictions_are_those_of_cornac_whatever_the_order_of_the_pairs_and_the_mean_of_unknown_ids(data):
+    model = CornacModel("MF", k=3, seed=0, num_threads=1).fit(data)
+    users, items = data.user_ids[data.user_index], data.item_ids[data.item_index]
+    order = np.random.default_rng(0).permutation(users.size)
+    known = model.model.train_set
+    expected = [
+        model.model.rate(known.uid_map[user], known.iid_map[item], clipping=False)
+        for user, item in zip(users[order], items[order], strict=True)
+    ]
+    np.testing.assert_allclose(model.predict(users[order], items[order]), expected, rtol=1e-6)
+    mean = model.model.default_score()
+    np.testing.assert_array_equal(model.predict(["x", data.user_ids[0]], [data.item_ids[0], "y"]), [mean, mean])
+
+
+def test_lists_of_cornac_hold_the_best_unseen_items(data):
+    model = CornacLists("BPR", seed=0, num_threads=1).fit(data)
+    known, seen = model.model.train_set, data.to_csr().toarray() > 0
+    scores = np.full(seen.shape, -np.inf)
+    for place, user in enumerate(data.user_ids):
+        of_known = model.model.score(known.uid_map[user])
+        for column, item in enumerate(data.item_ids):
+            scores[place, column] = of_known[known.iid_map[item]]
+    scores[seen] = -np.inf
+    users = np.array([4, 0])
+    np.testing.assert_array_equal(model.lists(users, 3), np.argsort(-scores[users], axis=1)[:, :3])
+    with pytest.raises(ParameterError, match=r"class of cornac.models, found 'Magic'"):
+        CornacLists("Magic")
+
+
+class Counting:
+    """A stand-in for LightFM that scores items by their likes."""
+
+    def __init__(self, loss, random_state):
+        self.loss, self.seed = loss, random_state
+
+    def fit(self, interactions, epochs, num_threads):
+        assert interactions.dtype == np.float32
+        assert (interactions.data == 1).all()
+        self.counts = interactions.toarray().sum(axis=0)
+
+    def predict(self, user, items):
+        assert isinstance(user, int)
+        return self.counts[items]
+
+
+def test_lists_of_lightfm_hold_the_best_unseen_items(monkeypatch):
+    module = ModuleType("lightfm")
+    module.LightFM = Counting  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "lightfm", module)
+    data = Interactions.from_dense([[5, 2, NAN, NAN], [NAN, 3, 1, NAN], [NAN, 4, 2, 1]])
+    model = LightFMLists("warp", random_state=0).fit(data)
+    assert model.lists(np.array([1, 0]), 2).tolist() == [[0, 3], [2, 3]]
+
+
+flipped_or_not = pytest.mark.parametrize("implicit", [False, True])  # with the patterns of Bayesian SVD++ flipped
 
 
 def unrated():
     """A user and an item without ratings, the last ones."""
-    matrix = np.full((4, 3), np.nan)
-    matrix[:3, :2] = [[5, 3], [np.nan, 4], [1, np.nan]]
+    matrix = np.full((4, 3), NAN)
+    matrix[:3, :2] = [[5, 3], [NAN, 4], [1, NAN]]
     return Interactions.from_dense(matrix)
 
 
@@ -30,7 +100,7 @@ def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
         np.testing.assert_allclose(np.linalg.norm(table[:, len(table) :], axis=1), pattern.any(axis=1))
 
 
-@pytest.mark.parametrize("implicit", [False, True])
+@flipped_or_not
 def test_features_stand_beside_and_tell_of_items_without_ratings(implicit):
     data = make_planted_ratings(60, 40, 1200, 2, 2).interactions
     biases = np.zeros(data.n_items)
@@ -42,23 +112,18 @@ def test_features_stand_beside_and_tell_of_items_without_ratings(implicit):
     assert low < high
 
 
-@pytest.mark.parametrize("implicit", [False, True])
-def test_ratings_are_predicted_also_without_any_to_train_on(implicit, capsys):
+@flipped_or_not
+def test_pairs_with_unknown_ids_or_without_ratings_are_predicted_from_what_is_known(implicit, capsys):
     model = MyFMModel(2, 20, implicit=implicit).fit(unrated())
     assert np.isfinite(model.predict([0, 3, 3], [2, 0, 2])).all()
-    assert capsys.readouterr().err == ""  # no progress bar of a library that is timed
-
-
-@pytest.mark.parametrize("implicit", [False, True])
-def test_pairs_with_unknown_ids_are_predicted_from_what_is_known(implicit):
-    model = MyFMModel(2, 20, implicit=implicit).fit(unrated())
     found = model.predict([0, "new", 0, "new"], [0, 0, "other", "other"])
     assert np.isfinite(found).all()
     assert found[0] == model.predict([0], [0])[0]
     assert len(set(found)) == 4
+    assert capsys.readouterr().err == ""  # no progress bar of a library that is timed
 
 
-@pytest.mark.parametrize("implicit", [False, True])
+@flipped_or_not
 def test_planted_ratings_are_found_and_a_seed_is_a_model(implicit):
     data = make_planted_ratings(80, 60, 2400, 3, 2).interactions
     split = random_holdout(data, 0.1, random_state=0)
