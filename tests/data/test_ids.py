@@ -113,7 +113,7 @@ def test_any_iterable_is_a_list_of_ids(ids):
 
 @pytest.mark.parametrize("ids", [{1: 2}, pd.DataFrame({"a": [1], "b": [2]}), np.ones((2, 2))])
 def test_tables_and_mappings_are_no_list_of_ids(ids):
-    with pytest.raises(DataError, match="expected (a user id|user ids)"):
+    with pytest.raises(DataError, match=r"expected (a user id|user ids)"):
         IdIndex([1, 2, 3], "user").lookup(ids)
 
 

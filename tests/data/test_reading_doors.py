@@ -264,7 +264,7 @@ def test_what_looks_long_is_not_read_as_wide(form, tmp_path):
         read_ratings(path)
     table = pd.read_csv(path, header=None if not LONG[form] else 0)
     for data in (table, table.to_numpy(), table.iloc[:, 1:].to_numpy().tolist()):
-        with pytest.raises(AirRecsysError, match="look like one rating per row|expected the column"):
+        with pytest.raises(AirRecsysError, match=r"look like one rating per row|expected the column"):
             as_interactions(data)
     named = Interactions.from_frame(table.set_axis(["id", "user", "item", "rating"], axis=1))
     assert named.n_ratings == len(rows)
