@@ -34,7 +34,7 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
     elif in_notebook() or sys.stderr.isatty():
         options |= _BY_DEFAULT
     else:
-        options |= _IN_LOGS | {"file": _LinesOfErrors()}
+        options = _IN_LOGS | {"file": _LinesOfErrors()} | options
     return tqdm(**options)
 
 

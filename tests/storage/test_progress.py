@@ -31,12 +31,18 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_no_bar_is_shown_where_nobody_looks(monkeypatch):
+def test_a_log_gets_lines_after_a_while(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert not in_notebook()
     with progress_bar(None, total=2) as bar:
-        assert bar.disable
+        bar.update()
+        assert (bool(bar.disable), bar.delay, bar.mininterval, bar.leave) == (False, 30, 30, False)
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    with progress_bar(None, total=2, desc="sweeps", delay=0, mininterval=0, miniters=1) as bar:
+        bar.update()
+        bar.update()
+    lines = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.partition("|")[0] for line in lines] == ["sweeps:   0%", "sweeps:  50%", "sweeps: 100%"]
 
 
 def test_a_bar_waits_two_seconds_and_leaves_nothing(monkeypatch):
