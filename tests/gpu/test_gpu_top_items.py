@@ -1,5 +1,6 @@
 """The best items on the GPU are those on the CPU; skipped where there is no GPU."""
 
+import emulation
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,10 +73,11 @@ def test_nan_is_refused_there_too():
 
 def test_memory_is_that_of_a_block():
     rng = np.random.default_rng(0)
-    factors = [rng.normal(size=shape).astype(np.float32) for shape in ((100_000, 4), (5_000, 4), (5_000,))]
+    n_users, most = (20_000, 0.35e9) if emulation.is_on() else (100_000, 1.2e9)  # topk of a real one takes scratch
+    factors = [rng.normal(size=shape).astype(np.float32) for shape in ((n_users, 4), (5_000, 4), (5_000,))]
     torch.cuda.reset_peak_memory_stats()
-    top_items(*factors, 10, device="cuda")  # 2 GB of scores, in blocks of 134 MB
-    assert torch.cuda.max_memory_allocated() < 1.2e9  # topk takes scratch of several times its input
+    top_items(*factors, 10, device="cuda")  # 20 KB of scores a user, in blocks of 134 MB
+    assert torch.cuda.max_memory_allocated() < most
 
 
 def test_a_model_recommends_there_what_it_recommends_here():

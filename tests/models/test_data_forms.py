@@ -117,7 +117,7 @@ def permuted() -> tuple[Interactions, Interactions, np.ndarray, np.ndarray]:
     return Interactions.from_dense(array), moved, users, items
 
 
-@pytest.mark.parametrize("name", ["IterativeSVD", "GraphRanker"])  # the others: test_model_contract.py, test_knn.py
+@pytest.mark.parametrize("name", ["IterativeSVD", "GraphRanker"])  # the others: test_model_contract.py, pictures
 def test_permuting_users_and_items_permutes_scores_and_graphs(name):
     plain, moved, users, items = permuted()
     first, second = (MODELS[name]().fit(data) for data in (plain, moved))

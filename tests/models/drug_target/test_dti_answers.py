@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from dti_cases import alike, planted
 
 from air_recsys.datasets import load_yamanishi
 from air_recsys.dti import DrugTargetAIR, interaction_folds
@@ -16,28 +17,13 @@ from air_recsys.models.drug_target.answers import Calibration, held_out
 from air_recsys.models.drug_target.completion import affinity, spectrum
 
 
-def planted(seed: int = 0) -> pd.DataFrame:
-    """Three groups of drugs and targets, with some wrong records and some missing ones."""
-    rng = np.random.default_rng(seed)
-    values = np.kron(np.eye(3), np.ones((7, 5)))
-    flipped = rng.random(values.shape) < 0.08
-    values = np.where(flipped, 1 - values, values)
-    values[rng.random(values.shape) < 0.1] = np.nan
-    return pd.DataFrame(values, [f"d{k}" for k in range(21)], [f"t{k}" for k in range(15)])
-
-
-def similarity(ids: Any) -> pd.DataFrame:
-    groups = np.kron(np.eye(3), np.full((len(ids) // 3,) * 2, 0.6)) + 0.4 * np.eye(len(ids))
-    return pd.DataFrame(groups, ids, ids)
-
-
 @pytest.fixture(scope="module", params=[False, True], ids=["pairs alone", "with similarities"])
 def model(request: pytest.FixtureRequest) -> DrugTargetAIR:
     table = planted()
     if not request.param:
         return DrugTargetAIR().fit(table)
     table.iloc[3] = np.nan  # a new drug
-    return DrugTargetAIR().fit(table, similarity(table.index), similarity(table.columns))
+    return DrugTargetAIR().fit(table, alike(table.index), alike(table.columns))
 
 
 def test_probabilities_rise_with_the_scores_and_are_never_certain(model: DrugTargetAIR) -> None:

@@ -15,18 +15,14 @@ SMOOTH = np.add.outer(np.linspace(0, 0.6, 14), np.linspace(0, 0.4, 10))  # rows 
 SHORT = {"n_epochs": 30, "init_std": 0.1, "device": "cpu", "random_state": 0}
 
 
-def models():
-    return [
-        pytest.param(AIR.for_completion(**SHORT), id="AIR"),
-        pytest.param(AIR.for_interactions(**SHORT), id="AIR-sparse"),
-        pytest.param(AIR.for_ratings(solver="adam", **SHORT), id="AIR-ratings"),
-        pytest.param(DMF(**SHORT), id="DMF"),
-        pytest.param(BiasModel(), id="BiasModel"),
-        pytest.param(GlobalMean(), id="GlobalMean"),
-    ]
-
-
-every_model = pytest.mark.parametrize("model", models())
+MODELS = {
+    "AIR": AIR.for_completion(**SHORT),
+    "AIR-sparse": AIR.for_interactions(**SHORT),
+    "AIR-ratings": AIR.for_ratings(solver="adam", **SHORT),
+    "DMF": DMF(**SHORT),
+    "BiasModel": BiasModel(),
+    "GlobalMean": GlobalMean(),
+}
 
 
 def mask_with_a_hidden_row_and_column(shape=SMOOTH.shape):
@@ -35,9 +31,9 @@ def mask_with_a_hidden_row_and_column(shape=SMOOTH.shape):
     return mask
 
 
-@every_model
-def test_observed_pixels_stay_and_hidden_ones_are_predicted(model):
-    mask = random_mask(SMOOTH.shape, 0.3, 0)
+@pytest.mark.parametrize("name", ["AIR", "AIR-ratings", "BiasModel"])
+def test_observed_pixels_stay_and_hidden_ones_are_predicted(name):
+    model, mask = MODELS[name], random_mask(SMOOTH.shape, 0.3, 0)
     completed = inpaint(SMOOTH, mask, model)
     np.testing.assert_array_equal(completed[mask], SMOOTH[mask])
     fitted = type(model)(**model.get_params(deep=False)).fit(Interactions.from_dense(np.where(mask, SMOOTH, np.nan)))
@@ -45,25 +41,22 @@ def test_observed_pixels_stay_and_hidden_ones_are_predicted(model):
     np.testing.assert_allclose(completed[~mask], fitted.predict(rows, columns).clip(0, 1), rtol=1e-6)
 
 
-@every_model
-def test_rows_and_columns_may_be_hidden_entirely(model):
+@pytest.mark.parametrize("name", ["AIR-sparse", "DMF", "GlobalMean"])
+def test_rows_and_columns_may_be_hidden_entirely(name):
     mask = mask_with_a_hidden_row_and_column()
-    completed = inpaint(SMOOTH, mask, model)
+    completed = inpaint(SMOOTH, mask, MODELS[name])
     assert completed.shape == SMOOTH.shape
     assert completed.dtype == np.float64
     assert np.isfinite(completed).all()
     np.testing.assert_array_equal(completed[mask], SMOOTH[mask])
 
 
-@pytest.mark.parametrize("edge", [0, -1])
-def test_the_first_or_last_row_and_column_hidden(edge):
-    mask = np.ones(SMOOTH.shape, dtype=bool)
-    mask[edge] = mask[:, edge] = False
-    completed = inpaint(SMOOTH, mask, GlobalMean())
-    np.testing.assert_allclose(completed[~mask], SMOOTH[mask].mean())
-
-
-def test_a_known_answer():
+def test_known_answers():
+    for edge in (0, -1):
+        mask = np.ones(SMOOTH.shape, dtype=bool)
+        mask[edge] = mask[:, edge] = False
+        completed = inpaint(SMOOTH, mask, GlobalMean())
+        np.testing.assert_allclose(completed[~mask], SMOOTH[mask].mean())
     mask = random_mask(SMOOTH.shape, 0.4, 1)
     np.testing.assert_allclose(inpaint(SMOOTH, mask, BiasModel(bias_decay=1e-9)), SMOOTH, atol=1e-6)
 
@@ -103,12 +96,6 @@ def test_predictions_are_clipped():
     assert (completed[4] == np.arange(10) % 2).all()
 
 
-def test_a_seed_gives_one_answer():
-    mask = random_mask(SMOOTH.shape, 0.3, 0)
-    first, second = (inpaint(SMOOTH, mask, AIR.for_completion(**SHORT)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
 GOOD = random_mask(SMOOTH.shape, 0.3, 0)
 
 
@@ -127,12 +114,9 @@ GOOD = random_mask(SMOOTH.shape, 0.3, 0)
 def test_bad_input(image, mask, message):
     with pytest.raises(DataError, match=message):
         inpaint(image, mask, Wild())
-
-
-@pytest.mark.parametrize("model", [None, "AIR", AIR, object()])
-def test_a_model_that_is_none(model):
-    with pytest.raises(ParameterError, match="model must be a Recommender"):
-        inpaint(SMOOTH, GOOD, model)
+    for model in (None, "AIR", AIR, object()):
+        with pytest.raises(ParameterError, match="model must be a Recommender"):
+            inpaint(SMOOTH, GOOD, model)
 
 
 # ---------------------------------------------------------------- errors
@@ -150,12 +134,9 @@ def test_the_errors_are_those_of_their_definitions():
     assert -1 <= errors["ssim"] < 1
 
 
-def test_the_perfect_completion():
+def test_errors_of_the_perfect_completion_and_those_that_are_not_defined():
     errors = inpainting_errors(SMOOTH.repeat(2, axis=1), SMOOTH.repeat(2, axis=1), GOOD.repeat(2, axis=1))
     assert errors == {"nmae": 0, "psnr": math.inf, "ssim": pytest.approx(1)}
-
-
-def test_what_is_not_defined_is_nan():
     assert math.isnan(inpainting_errors(np.ones((20, 20)), np.ones((20, 20)), np.eye(20) > 0)["nmae"])
     assert math.isnan(inpainting_errors(SMOOTH, SMOOTH, GOOD)["ssim"])  # 10 columns
 

@@ -37,29 +37,13 @@ def test_with_one_seed_more_missing_hides_the_same_and_more(first, second, seed)
     assert not (more & ~fewer).any()
 
 
-def test_the_ends_hide_nothing_and_everything():
+def test_the_ends_hide_nothing_and_everything_and_a_generator_moves_on():
     assert random_mask((9, 9), 0.0, 0).all()
     assert not random_mask((9, 9), 1.0, 0).any()
-
-
-def test_a_generator_is_used_and_moves_on():
     rng = np.random.default_rng(0)
     first, second = random_mask((9, 9), 0.5, rng), random_mask((9, 9), 0.5, rng)
     np.testing.assert_array_equal(first, random_mask((9, 9), 0.5, 0))
     assert (first != second).any()
-
-
-@pytest.mark.parametrize("missing", [-0.1, 1.1, float("nan"), "0.3", None])
-def test_a_share_that_is_none(missing):
-    with pytest.raises(ParameterError, match="missing must be a number >= 0 and <= 1"):
-        random_mask((3, 3), missing, 0)
-
-
-@pytest.mark.parametrize("shape", [(3,), (3, 3, 3), 3, (0, 3), (3, -1), (3, 2.5), "33"])
-@pytest.mark.parametrize("make", [lambda shape: random_mask(shape, 0.5, 0), lambda shape: patch_mask(shape, [])])
-def test_a_shape_that_is_none(make, shape):
-    with pytest.raises(ParameterError, match=r"(shape must be a pair|height must be|width must be)"):
-        make(shape)
 
 
 # ---------------------------------------------------------------- patches
@@ -82,31 +66,41 @@ def test_a_pixel_is_hidden_where_a_box_holds_it(corners):
         assert mask[row, column] != inside
 
 
+SHARES = [-0.1, 1.1, float("nan"), "0.3", None]
+SHAPE = r"(shape must be a pair|height must be|width must be)"
+SHAPES = [(3,), (3, 3, 3), 3, (0, 3), (3, -1), (3, 2.5), "33"]
+PATCHES = [(2, 2, 0, 1), (3, 2, 0, 1), (0, 1, 1, 1), (0, 9, 0, 1), (0, 1, 0, 8), (0, 1, 2), (0, 1, 0, 1, 0)]
+EDGES = [(-1, 1, 0, 1), (0, 1, 0, 1.5), (0, 1, 0, "1")]
+OUTSIDE = r"patches must be .* inside the image of 8 x 7 pixels, found"
+
+
 @pytest.mark.parametrize(
-    "patch", [(2, 2, 0, 1), (3, 2, 0, 1), (0, 1, 1, 1), (0, 9, 0, 1), (0, 1, 0, 8), (0, 1, 2), (0, 1, 0, 1, 0)]
+    ("make", "wrong", "message"),
+    [
+        *(
+            (lambda value: random_mask((3, 3), value, 0), value, "missing must be a number >= 0 and <= 1")
+            for value in SHARES
+        ),
+        *((lambda value: random_mask(value, 0.5, 0), value, SHAPE) for value in SHAPES),
+        *((lambda value: patch_mask(value, []), value, SHAPE) for value in SHAPES),
+        *((lambda value: patch_mask((8, 7), [(0, 8, 0, 7), value]), value, OUTSIDE) for value in PATCHES),
+        *((lambda value: patch_mask((8, 7), [value]), value, "an edge of a patch must be") for value in EDGES),
+        (patch_mask, (100, 100), r"100 x 100 pixels, found \(70, 100, 150, 190\)"),
+    ],
 )
-def test_a_patch_that_is_empty_or_outside(patch):
-    with pytest.raises(ParameterError, match=r"patches must be .* inside the image of 8 x 7 pixels, found"):
-        patch_mask((8, 7), [(0, 8, 0, 7), patch])
-
-
-@pytest.mark.parametrize("patch", [(-1, 1, 0, 1), (0, 1, 0, 1.5), (0, 1, 0, "1")])
-def test_an_edge_that_is_no_position(patch):
-    with pytest.raises(ParameterError, match="an edge of a patch must be an integer >= 0"):
-        patch_mask((8, 7), [patch])
-
-
-def test_the_papers_patches_need_an_image_as_large():
-    with pytest.raises(ParameterError, match=r"100 x 100 pixels, found \(70, 100, 150, 190\)"):
-        patch_mask((100, 100))
+def test_shares_shapes_and_patches_that_are_none(make, wrong, message):
+    with pytest.raises(ParameterError, match=message):
+        make(wrong)
 
 
 # ---------------------------------------------------------------- files
 
 
-def test_only_pure_white_is_observed(tmp_path):
+def test_only_pure_white_is_observed_and_a_missing_texture_says_where_it_is_from(tmp_path):
     file = save_image(tmp_path / "a.png", np.array([[255, 254], [128, 0]]) / 255)
     np.testing.assert_array_equal(load_mask(file), [[True, False], [False, False]])
+    with pytest.raises(DataError, match=r"mask\.png.* found none; .*github\.com/lizhemin15/AIR-Net"):
+        texture_mask(tmp_path)
 
 
 @given(seed=seeds, size=st.integers(1, 30))
@@ -121,13 +115,8 @@ def test_resizing_keeps_observed_only_what_is_white_all_round(tmp_path_factory, 
     assert load_mask(file, 12).tolist() == mask.tolist()
 
 
-def test_a_missing_texture_says_where_it_is_from(tmp_path):
-    with pytest.raises(DataError, match=r"mask\.png.* found none; .*github\.com/lizhemin15/AIR-Net"):
-        texture_mask(tmp_path)
-
-
 @pytest.mark.data
-def test_the_papers_texture(data_root):
+def test_the_papers_texture_and_letters(data_root):
     mask = texture_mask(data_root)
     assert mask.shape == (240, 240)
     assert mask.mean() == pytest.approx(0.905, abs=5e-4)
@@ -135,10 +124,6 @@ def test_the_papers_texture(data_root):
     smaller = texture_mask(data_root, size=100)
     assert smaller.shape == (100, 100)
     assert smaller.mean() < mask.mean()  # what is partly hidden is hidden
-
-
-@pytest.mark.data
-def test_a_mask_of_letters_that_is_resized(data_root):
     file = data_root / "images" / "masks" / "text_mask.png"
     assert load_mask(file).mean() == pytest.approx(0.9, abs=5e-3)
     assert load_mask(file, 240).mean() == pytest.approx(0.85, abs=5e-3)
@@ -161,8 +146,5 @@ def test_a_mask_of_letters_that_is_resized(data_root):
 def test_masks_that_cannot_be_used(mask, message):
     with pytest.raises(DataError, match=message):
         check_mask(mask, (4, 5))
-
-
-def test_a_good_mask_comes_back():
-    mask = np.eye(4, 5, dtype=bool)
-    assert check_mask(mask, (4, 5)) is mask
+    good = np.eye(4, 5, dtype=bool)
+    assert check_mask(good, (4, 5)) is good
