@@ -147,14 +147,14 @@ def test_errors_of_the_perfect_completion_and_those_that_are_not_defined():
 @pytest.mark.data
 @pytest.mark.parametrize("hide", ["random", "texture"])
 def test_air_learns_an_image(data_root, hide):
-    size = 60
+    size = 40
     image = load_test_image(data_root, "cameraman", size)
     mask = random_mask(image.shape, 0.3, 0) if hide == "random" else texture_mask(data_root, size)
     errors = {
         name: inpainting_errors(image, inpaint(image, mask, model), mask)
         for name, model in {
             # A larger start and steps, for the preset leaves its flat start only after some 3,000 epochs.
-            "AIR": AIR.for_completion(n_epochs=3000, learning_rate=3e-3, init_std=0.03, device="cpu", random_state=0),
+            "AIR": AIR.for_completion(n_epochs=1500, learning_rate=3e-3, init_std=0.03, device="cpu", random_state=0),
             "BiasModel": BiasModel(),
             "GlobalMean": GlobalMean(),
         }.items()
