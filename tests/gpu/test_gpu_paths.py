@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 from gpu_cases import (
+    COMPLETION,
     POSTERIORS,
+    RATE,
     SHAPE,
     SOLVERS,
     assert_agree,
@@ -26,34 +28,32 @@ from air_recsys import AIR, Interactions, distributed
 from air_recsys.models import DMF, RDMF, DirichletDMF
 
 pytestmark = needs_gpu
+by_case = pytest.mark.parametrize("case", [*SOLVERS, *COMPLETION])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_a_fit_agrees_with_the_cpu(solver):
-    found, expected = (fitted(device, solver) for device in ("cuda", "cpu"))
-    assert_agree(scores(found), scores(expected))
+@by_case
+def test_a_fit_agrees_with_the_cpu(case):
+    found, expected = (fitted(device, case) for device in ("cuda", "cpu"))
+    assert (expected.device_, found.device_.split(":")[0]) == ("cpu", "cuda")
+    assert_agree(scores(found), scores(expected), case)
     assert found.history_.shape == expected.history_.shape
+    if case in COMPLETION:
+        np.testing.assert_allclose(found.history_["objective"], expected.history_["objective"], rtol=RATE)
+        for one, other in ((found.user_graph_, expected.user_graph_), (found.item_graph_, expected.item_graph_)):
+            assert abs(one.to_scipy() - other.to_scipy()).max() < RATE
 
 
 @needs_two
-@by_solver
+@pytest.mark.parametrize("solver", ["adam", *POSTERIORS, "dense"])  # the last one captures its steps
 def test_the_second_device_is_as_good_as_the_first(solver):
     found = model("cuda:1", solver).fit(ratings())
     np.testing.assert_array_equal(scores(found), scores(fitted("cuda", solver)))
 
 
-@needs_two
 @needs_a_real_one
-def test_the_second_device_captures_its_steps_itself():
-    settings = {"n_epochs": 10, "graph_neighbors": None, "random_state": 0, "settings": "fixed"}
-    found, expected = (AIR.for_completion(device=device, **settings).fit(ratings()) for device in ("cuda:1", "cuda:0"))
-    np.testing.assert_array_equal(scores(found), scores(expected))
-
-
-@needs_a_real_one
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_same_seed_gives_the_same_model(solver):
-    first, again = fitted("cuda", solver), model("cuda", solver).fit(ratings())
+@by_case
+def test_the_same_seed_gives_the_same_model(case):
+    first, again = (model("cuda", case, dtype="float32").fit(ratings()) for _ in range(2))
     np.testing.assert_array_equal(scores(first), scores(again))
     for one, other in ((first.user_graph_, again.user_graph_), (first.item_graph_, again.item_graph_)):
         np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
@@ -87,22 +87,23 @@ def test_presets_that_search_their_settings_work_there(preset):
     assert np.isfinite(scores(found)).all()
 
 
-@pytest.mark.parametrize("solver", POSTERIORS)
-def test_a_model_from_there_answers_like_one_from_here(solver, tmp_path, monkeypatch):
-    there = fitted("cuda", solver)
+@by_case
+def test_a_model_from_there_answers_like_one_from_here(case, tmp_path, monkeypatch):
+    there = fitted("cuda", case)
     path = there.save(tmp_path / "model.air")
     with monkeypatch.context() as patched:
         patched.setattr(torch.cuda, "is_available", lambda: False)
         loaded = AIR.load(path)
         np.testing.assert_array_equal(scores(loaded), scores(there))
-    pairs = np.arange(20), np.arange(20)
-    np.testing.assert_array_equal(*(each.predict(*pairs, return_std=True) for each in (loaded, there)))
     np.testing.assert_array_equal(loaded.similar_users(0, n=3)["user"], there.similar_users(0, n=3)["user"])
-    rows = sp.csr_array(np.nan_to_num(ratings(3, seed=5)))
-    np.testing.assert_array_equal(loaded.fold_in(rows).factors, there.fold_in(rows).factors)
     lists = there.recommend(range(SHAPE[0]), 5, device="cuda")
     np.testing.assert_array_equal(lists["item"], loaded.recommend(range(SHAPE[0]), 5)["item"])
-    assert np.isclose(there.explain(0, 0).score, loaded.explain(0, 0).score)
+    if case in POSTERIORS:
+        pairs = np.arange(20), np.arange(20)
+        np.testing.assert_array_equal(*(each.predict(*pairs, return_std=True) for each in (loaded, there)))
+        rows = sp.csr_array(np.nan_to_num(ratings(3, seed=5)))
+        np.testing.assert_array_equal(loaded.fold_in(rows).factors, there.fold_in(rows).factors)
+        assert np.isclose(there.explain(0, 0).score, loaded.explain(0, 0).score)
 
 
 @by_solver
@@ -143,6 +144,12 @@ def _without_nccl(monkeypatch):
             return real(*("gloo" if isinstance(value, str) else value for value in args), **kwargs)
 
         monkeypatch.setattr(torch.distributed, name, plain)
+
+
+def test_auto_takes_the_gpu_and_divergence_is_told_there():
+    assert model("auto", "sparse").fit(ratings()).device_ == "cuda"
+    with pytest.raises(ArithmeticError, match="training diverged"):
+        model("cuda", "sparse", learning_rate=1e3).fit(ratings())
 
 
 # -------------------------------------------------------------------- going on, there or elsewhere

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from emulation import generators, tensors
+from emulation import tensors
 from emulation.machine import machine, site
 
 _CPU = torch.device("cpu")
@@ -102,7 +102,7 @@ def dispatch(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not own and (asked is None or asked.type == "cpu"):
         return func(*args, **kwargs)
     device = own[0].device if asked is None or (own and asked.type == "cpu") else asked
-    generators.check_generator(device, kwargs.get("generator"))
+    tensors.check_generator(device, kwargs.get("generator"))
     if call.name == "_to_copy":
         return _moved(call, asked)
     if call.name == "copy_":

@@ -15,7 +15,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from air_recsys.training.steps import PlainSteps
 from emulation import operators, tensors
-from emulation.generators import Generator
 from emulation.machine import DeviceContext, Machine, machine, switched_on
 
 _whole_run = ExitStack()
@@ -40,7 +39,7 @@ def emulated(n_devices: int, memory: int) -> Iterator[None]:
         stack.enter_context(switched_on(state))
         for name, value in _of_cuda(state).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value, create=True))
-        stack.enter_context(mock.patch.object(torch, "Generator", Generator))
+        stack.enter_context(mock.patch.object(torch, "Generator", tensors.Generator))
         stack.enter_context(mock.patch.object(torch.func, "vjp", _vjp))
         stack.enter_context(mock.patch("air_recsys.training.steps.CapturedSteps", PlainSteps))
         stack.callback(torch._C._set_only_lift_cpu_tensors, lifts)

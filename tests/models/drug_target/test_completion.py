@@ -102,13 +102,6 @@ def test_further_rounds_change_nothing_where_nothing_is_missing() -> None:
     np.testing.assert_array_equal(once.scores, often.scores)
 
 
-def test_single_precision_is_kept_and_close() -> None:
-    weights = without((0, 0))
-    single = complete(VALUES.astype(np.float32), weights.astype(np.float32)).scores
-    assert single.dtype == torch.float32
-    np.testing.assert_allclose(single, complete(VALUES, weights).scores, atol=1e-4)
-
-
 # -------------------------------------------------------------------- rows of which nothing is known
 
 
@@ -158,15 +151,6 @@ def test_an_unknown_row_is_predicted_like_its_twins_be_it_one() -> None:
 def test_the_linear_part_is_ease_on_both_sides() -> None:
     expected = (ease_scores(SPARSE, 10.0) + ease_scores(SPARSE.T, 10.0).T) / 2
     np.testing.assert_allclose(regress(SPARSE).scores, expected, atol=1e-12)
-
-
-def test_contributions_add_up_and_none_is_of_the_pair_itself() -> None:
-    found = regress(SPARSE)
-    for drug, target in ((0, 0), (3, 7), (13, 10)):
-        added = found.contributions(SPARSE, drug, target)
-        assert added.sum() == pytest.approx(found.scores[drug, target])
-        assert added[drug, target] == 0
-        assert not added[SPARSE == 0].any()
 
 
 def test_an_entry_is_left_out_as_if_it_was_missing() -> None:

@@ -12,7 +12,7 @@ from model_cases import completed
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import PNMC, BiasModel, PatchAIR, Recommender
-from air_recsys.models.pictures.patches import _patches_with_gaps, fill_smoothly
+from air_recsys.models.pictures.patches import fill_smoothly
 
 SHAPE = (26, 21)
 WAVES = 3 + np.sin(np.arange(26.0))[:, None] * np.cos(np.arange(21.0) / 2)  # every stack of patches has rank 5
@@ -41,13 +41,6 @@ def test_a_filled_pixel_is_the_mean_of_its_neighbors(hidden, seed):
     np.testing.assert_allclose(filled[hidden], np.nanmean(around, axis=0)[hidden], atol=1e-9)
     assert filled.min() >= picture[~hidden].min() - 1e-9
     assert filled.max() <= picture[~hidden].max() + 1e-9
-
-
-def test_a_slope_is_filled_exactly():
-    slope = np.arange(26.0)[:, None] + 2 * np.arange(21.0)
-    hidden = np.zeros(SHAPE, dtype=bool)
-    hidden[5:15, 3:18] = True
-    np.testing.assert_allclose(fill_smoothly(picture_with(hidden, slope)), slope, atol=1e-9)
 
 
 # -------------------------------------------------------------------- PNMC
@@ -79,17 +72,6 @@ def test_pixels_stay_and_every_gap_is_filled(hidden, patch, rank):
     found = completed(PNMC(patch, n_similar=5, rank=rank, n_rounds=2), np.where(hidden, np.nan, picture))
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found[~hidden], picture[~hidden], atol=1e-12)
-
-
-@given(hidden=masks, patch=st.integers(1, 4))
-def test_the_references_cover_every_gap_and_none_is_without(hidden, patch):
-    covered = np.zeros(hidden.shape, dtype=bool)
-    for number in _patches_with_gaps(hidden, patch):
-        row, column = divmod(number, hidden.shape[1] - patch + 1)
-        part = np.s_[row : row + patch, column : column + patch]
-        assert hidden[part].any()
-        covered[part] = True
-    assert covered[hidden].all()
 
 
 @pytest.mark.parametrize(
