@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from emulation import tensors
 from emulation.machine import machine, site
@@ -48,9 +49,9 @@ class Call:
 
     def run(self, place: torch.device) -> Any:
         """Run on the CPU, and wrap what comes out for `place`."""
-        kwargs = tensors.mapped(self.kwargs, tensors.unwrapped)
+        kwargs = tree_map(tensors.unwrapped, self.kwargs)
         kwargs |= {name: value for name, value in (("device", _CPU), ("pin_memory", False)) if kwargs.get(name)}
-        found = self.func(*tensors.mapped(self.args, tensors.unwrapped), **kwargs)
+        found = self.func(*tree_map(tensors.unwrapped, self.args), **kwargs)
         wrappers = {id(one.inner): one for one in self.own}
 
         def wrapped(value: Any) -> Any:
@@ -59,7 +60,7 @@ class Call:
             known = wrappers.get(id(value))
             return tensors.DeviceTensor(value, place) if known is None else known
 
-        return tensors.mapped(found, wrapped)
+        return tree_map(wrapped, found)
 
     def indices(self) -> list[torch.Tensor]:
         """Return the indices of an operator that has some, which may be on the CPU if what they index is not."""

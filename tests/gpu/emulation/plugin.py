@@ -12,6 +12,7 @@ from unittest import mock
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from air_recsys.training.steps import PlainSteps
 from emulation import operators, tensors
@@ -108,7 +109,7 @@ def _vjp(func: Any, *primals: Any) -> Any:
 
     def pulled(*gradients: Any) -> Any:
         found = pull_back(*map(tensors.unwrapped, gradients))
-        return tensors.mapped(found, lambda one: tensors.DeviceTensor(one, devices[0]))
+        return tree_map(lambda one: tensors.DeviceTensor(one, devices[0]), found)
 
     return func(*primals), pulled
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves
 
 from emulation import operators
 from emulation.machine import is_on, machine
@@ -61,9 +61,6 @@ class DeviceTensor(torch.Tensor):
         """Return the address."""
         return self.inner.data_ptr()
 
-    def __repr__(self, *_: Any, **__: Any) -> str:
-        return f"DeviceTensor({self.inner!r}, device='{self.device}')"
-
 
 def values_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return the stored numbers of a dense or sparse tensor."""
@@ -82,23 +79,7 @@ def unwrapped(value: Any) -> Any:
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
     """Return the tensors of nested lists and tuples, in their order."""
-    found: list[torch.Tensor] = []
-    for entry in value:
-        if isinstance(entry, torch.Tensor):
-            found.append(entry)
-        elif isinstance(entry, list | tuple):
-            found += tensors_in(entry)
-    return found
-
-
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return nested lists, tuples and dictionaries with `change` applied to their entries."""
-    if isinstance(value, list | tuple):
-        entries = [mapped(entry, change) for entry in value]
-        return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
-    if isinstance(value, dict):
-        return {key: mapped(entry, change) for key, entry in value.items()}
-    return change(value)
+    return [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
 
 
 _LONGER = 16  # bytes: the state of a generator on a device has another size than that of one on the CPU

@@ -1,7 +1,6 @@
 """Files become brightness by the paper's steps, and come back as they were written."""
 
 import io
-import math
 import zlib
 
 import numpy as np
@@ -25,29 +24,17 @@ def write(path, array, mode=None, **options):
 
 
 def grey(colours):
-    """Brightness of colours by the definition, pixel by pixel."""
-    weighed = [math.floor(0.299 * r + 0.587 * g + 0.114 * b + 0.5 + 1e-9) for r, g, b in colours.reshape(-1, 3)]
-    return np.array(weighed).reshape(colours.shape[:2]) / 255
+    """Brightness of colours by the definition."""
+    return np.floor(colours @ [0.299, 0.587, 0.114] + 0.5 + 1e-9) / 255
 
 
 def sample(colours, size):
     """Bilinear interpolation by the definition: at (i + 1/2) s - 1/2, clipped to the image, rounded."""
-    found = np.empty((size, size, 3), dtype=int)
-    for target in np.ndindex(size, size):
-        places = [
-            min(max((index + 0.5) * old / size - 0.5, 0), old - 1)
-            for index, old in zip(target, colours.shape, strict=False)
-        ]
-        total = np.zeros(3)
-        for corner in np.ndindex(2, 2):
-            at = [
-                min(int(place) + step, old - 1)
-                for place, step, old in zip(places, corner, colours.shape, strict=False)
-            ]
-            weights = [place % 1 if step else 1 - place % 1 for place, step in zip(places, corner, strict=True)]
-            total += weights[0] * weights[1] * colours[at[0], at[1]]
-        found[target] = np.floor(total + 0.5 + 1e-9)
-    return found
+    shares = []
+    for old in colours.shape[:2]:
+        places = ((np.arange(size) + 0.5) * old / size - 0.5).clip(0, old - 1)
+        shares.append(np.maximum(0, 1 - np.abs(places[:, None] - np.arange(old))))
+    return np.floor(np.einsum("ir,rcx,jc->ijx", shares[0], colours, shares[1]) + 0.5 + 1e-9)
 
 
 # ---------------------------------------------------------------- reading

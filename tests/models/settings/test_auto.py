@@ -28,7 +28,7 @@ def rated(exact):
     effects = np.add.outer(rng.normal(3, 0.7, 30), rng.normal(0, 0.7, 40))
     ratings = np.clip(np.round(effects + rng.normal(size=(30, 40))), 1, 5)
     data = Interactions.from_dense(np.where(np.isnan(exact.to_dense()), np.nan, ratings))
-    return AIR.auto(n_factors=3, **CPU | {"random_state": 1}).fit(data)
+    return AIR.auto(n_factors=3, search_budget=0.4, **CPU).fit(data)
 
 
 def likes(exact, value=1.0):
@@ -66,7 +66,7 @@ def test_likes_are_warned_of_once_and_models_for_them_are_named(exact):
 
 
 def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact, rated):
-    completed = AIR.auto(**CPU).fit(exact, callbacks=[lambda record: True])  # the search ends; the rest is known
+    completed = AIR.auto(search_budget=1.0, **CPU).fit(exact, callbacks=[lambda record: True])
     assert completed.solver_.name == "adam"
     assert completed.settings_["n_factors"] is None
     assert completed.search_line_.startswith("data: exact values or noisy ratings; settings: ")
@@ -78,8 +78,8 @@ def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact, rat
 def test_what_is_given_stays(rated):
     assert rated.user_factors_.shape[1] >= 3
     assert "n_factors" not in rated.settings_
-    whole = AIR.auto(n_factors=None, **CPU).fit(FEW, callbacks=[lambda record: True])  # which no posterior takes
-    assert whole.solver_.name == "adam"
+    whole = AIR.auto(n_factors=None, search_budget=0.05, **CPU)  # which no posterior takes
+    assert whole.fit(rated.interactions_, callbacks=[lambda record: True]).solver_.name == "adam"
     assert AIR.auto(**CPU).fit(FEW).solver_.name == "variational"  # few ratings take the first preset
 
 
