@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gpu_cases import POSTERIORS, model, needs_emulation, needs_gpu, peak_of, ratings, waits_a_step
+from gpu_cases import POSTERIORS, model, needs_a_real_one, needs_emulation, needs_gpu, peak_of, ratings, waits_a_step
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import MemoryLimitError
@@ -56,6 +56,7 @@ def told(n_users=80, n_items=60):
 # -------------------------------------------------------------------- answers
 
 
+@needs_a_real_one
 @by_posterior
 def test_drift_agrees_with_the_cpu(solver):
     data = moving()
@@ -71,6 +72,7 @@ def test_drift_agrees_with_the_cpu(solver):
     assert found[0] == pytest.approx(found[1], rel=0.1)
 
 
+@needs_a_real_one
 @by_posterior
 def test_scores_of_features_and_given_similarities_agree_with_the_cpu(solver):
     data, sweeps = told(), {"n_sweeps": 12 if solver == "variational" else 40}

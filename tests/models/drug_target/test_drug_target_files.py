@@ -42,6 +42,7 @@ def assert_same_answers(first: DrugTargetAIR, second: DrugTargetAIR) -> None:
         np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
         assert (one.kind, one.ids.tolist()) == (other.kind, other.ids.tolist())
     assert first.similarity_weight_ == second.similarity_weight_
+    assert first.unobserved_weight_ == second.unobserved_weight_
     assert first.get_params() == second.get_params()
     assert first.interactions_.weights is second.interactions_.weights is None or np.array_equal(
         first.interactions_.weights, second.interactions_.weights

@@ -77,16 +77,6 @@ def test_an_explanation_reads_as_sentences_and_refuses_unknown_ids(model: DrugTa
         model.explain("D0", "t1")
 
 
-def test_answers_survive_a_file(model: DrugTargetAIR, tmp_path: Path) -> None:
-    fresh = DrugTargetAIR.load(model.save(tmp_path / "model.air"))
-    expected = model.new_interactions(30)
-    pd.testing.assert_frame_equal(fresh.new_interactions(30), expected)
-    again = DrugTargetAIR.load(model.save(tmp_path / "asked.air"))
-    assert set(again._answers.kept) == {"scores", "held_out"}
-    pd.testing.assert_frame_equal(again.new_interactions(30), expected)
-    assert again.unobserved_weight_ == model.unobserved_weight_
-
-
 def test_a_calibration_is_the_share_of_interactions_and_ties_share_it() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(200_000)

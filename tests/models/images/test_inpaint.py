@@ -266,7 +266,7 @@ def test_bad_input(image, mask, message):
 # ---------------------------------------------------------------- errors
 
 
-def test_the_errors_are_those_of_their_definitions():
+def test_the_errors_are_those_of_their_definitions_or_nan():
     rng = np.random.default_rng(0)
     truth = rng.random((15, 12)) * 0.8
     mask = random_mask(truth.shape, 0.3, 0)
@@ -276,11 +276,6 @@ def test_the_errors_are_those_of_their_definitions():
     assert errors["nmae"] == pytest.approx(np.abs(difference).mean() / np.ptp(truth))
     assert errors["psnr"] == pytest.approx(-10 * math.log10((difference**2).mean()))
     assert -1 <= errors["ssim"] < 1
-
-
-def test_errors_of_the_perfect_completion_and_those_that_are_not_defined():
-    errors = inpainting_errors(SMOOTH.repeat(2, axis=1), SMOOTH.repeat(2, axis=1), GOOD.repeat(2, axis=1))
-    assert errors == {"nmae": 0, "psnr": math.inf, "ssim": pytest.approx(1)}
     assert math.isnan(inpainting_errors(np.ones((20, 20)), np.ones((20, 20)), np.eye(20) > 0)["nmae"])
     assert math.isnan(inpainting_errors(SMOOTH, SMOOTH, GOOD)["ssim"])  # 10 columns
 

@@ -53,9 +53,7 @@ INFINITE = "expected finite numbers in {}_, found NaN or infinity"
     ("name", "change", "message"),
     [
         ("user_factors", last(np.nan), INFINITE.format("user_factors")),
-        ("item_factors", last(np.inf), INFINITE.format("item_factors")),
         ("user_biases", last(np.inf), INFINITE.format("user_biases")),
-        ("item_biases", last(np.nan), INFINITE.format("item_biases")),
         ("mean", lambda _: float("nan"), "finite global_mean_, found nan"),
         ("user_factors", lambda array: array[:-1], "expected factors of shapes"),
         ("user_index", lambda array: array + 99, "expected places of users in 0..11, found 99..110"),
