@@ -48,7 +48,7 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "KNN-users": partial(KNN, n_neighbors=3),
     "KNN-items": partial(KNN, n_neighbors=3, weights="uniform", axis="items"),
     "IterativeSVD": partial(IterativeSVD, rank=2, n_iterations=20, random_state=0),
-    # Patches of one pixel fit the smallest data; test_pnmc.py and test_patch_air.py have those of more.
+    # Patches of one pixel fit the smallest data; test_patches.py has those of more.
     "PNMC": partial(PNMC, patch=1, n_similar=4, n_rounds=1),
     "PatchAIR": partial(PatchAIR, patch=1, stride=1, n_factors=1, n_epochs=20, graph_neighbors=3, **CPU),
     "GraphRanker": partial(GraphRanker, n_factors=3, settings={}),
@@ -159,3 +159,9 @@ def global_numpy_state() -> np.ndarray:
     """What NumPy's global generator would draw from."""
     state: Any = np.random.get_state()  # noqa: NPY002, it is what must not move
     return state[1].copy()
+
+
+def completed(model: Recommender, array: np.ndarray) -> np.ndarray:
+    """The whole matrix as a model that is fitted to it predicts it."""
+    users, items = np.indices(array.shape)
+    return model.fit(array).predict(users.ravel(), items.ravel()).reshape(array.shape)

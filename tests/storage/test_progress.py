@@ -14,15 +14,14 @@ from air_recsys.storage.progress import in_notebook, messages_beside, progress_b
 
 CELL = """
 import time, warnings
-from air_recsys.storage import progress
+from air_recsys.storage.progress import in_notebook, messages_beside, progress_bar
 
-progress._BY_DEFAULT["delay"] = {delay}
-with progress.progress_bar(None, total=2, desc="training") as bar, progress.messages_beside(bar):
+with progress_bar(None, total=2, desc="training") as bar, messages_beside(bar):
     bar.update()
-    time.sleep(0.3)
-    warnings.warn("look here", UserWarning)
+    time.sleep({seconds})
+    {tell}("look here", UserWarning)
     bar.update()
-print(progress.in_notebook())
+print(in_notebook())
 """
 
 
@@ -76,23 +75,18 @@ def test_a_display_of_warnings_by_others_stays(monkeypatch):
     assert told == ["look here"]
 
 
-def outputs_of(code: str) -> str:
-    """Run a cell in a kernel of its own and return what it wrote."""
+COURSES = (2.3, "warnings.warn"), (0, "print")
+
+
+def test_a_notebook_shows_a_bar_and_a_warning_above_it_but_none_of_a_quick_training():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
-    return "".join(each.get("text", "") for each in book.cells[0].outputs)
-
-
-def test_a_notebook_shows_a_bar_and_a_warning_above_it():
-    text = outputs_of(CELL.format(delay=0))
-    lines = text.replace("\r", "\n").splitlines()
+    cells = [nbformat.v4.new_code_cell(CELL.format(seconds=seconds, tell=tell)) for seconds, tell in COURSES]
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=120, kernel_name="python3").execute()
+    long, quick = ("".join(each.get("text", "") for each in cell.outputs) for cell in cells)
+    lines = long.replace("\r", "\n").splitlines()
     assert any(line.startswith("training:  50%") for line in lines)
     assert any(line.endswith("UserWarning: look here") for line in lines)
-    assert "True" in text
-    assert "IProgress" not in text
-
-
-def test_a_quick_training_shows_no_bar_in_a_notebook():
-    assert "training" not in outputs_of(CELL.format(delay=2).replace("warnings.warn", "print"))
+    assert "True" in long
+    assert "IProgress" not in long
+    assert "training" not in quick

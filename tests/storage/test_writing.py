@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,39 +16,27 @@ from air_recsys.storage import held_files
 from air_recsys.storage.held_files import HeldError, HeldFile, hold, remove_free
 from air_recsys.storage.writing import beside, remove_leftovers, replace_file
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from air_recsys.storage.writing import replace_file
-os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
-replace_file(Path(sys.argv[1]), b"x" * 1000)
-"""
-HOLDING = """
-import sys, time
-from pathlib import Path
-from air_recsys.storage.held_files import HeldFile, hold
-held = hold(Path(sys.argv[2])) if sys.argv[1] == "lock" else HeldFile(Path(sys.argv[2]))
-print("held", flush=True)
-time.sleep(60)
-"""
+
+def child(work: Callable[[], object]) -> int:
+    """A process that does some work and waits; it has done the work, or died, when this returns its number."""
+    reading, writing = os.pipe()
+    number = os.fork()
+    if number == 0:
+        try:
+            held = work()  # noqa: F841, it stays open
+            os.write(writing, b"done")
+            time.sleep(60)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    os.read(reading, 4)
+    os.close(reading)
+    return number
 
 
-def run(program: str, *arguments: object) -> int:
-    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], check=False).returncode
-
-
-def holding(kind: str, path: Path) -> subprocess.Popen[str]:
-    """A process that holds a file."""
-    command = [sys.executable, "-c", HOLDING, kind, str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
+def kill(number: int) -> None:
+    os.kill(number, signal.SIGKILL)
+    os.waitpid(number, 0)
 
 
 def test_pieces_stand_one_behind_the_other(tmp_path):
@@ -56,11 +44,17 @@ def test_pieces_stand_one_behind_the_other(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"abcd"
 
 
+def write_half(target: Path) -> None:
+    os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+    replace_file(target, b"x" * 1000)
+
+
 def test_the_next_writer_clears_what_killed_ones_have_left(tmp_path):
     target = tmp_path / "a file [1].air"
     (tmp_path / ".a file [1].air.0123456789abcdef").write_bytes(b"of release 0.1.0")
     for _ in range(3):
-        assert run(KILLED, target) == -signal.SIGKILL
+        _, status = os.waitpid(child(lambda: write_half(target)), 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
         assert len(list(tmp_path.iterdir())) == 1  # of this one; the one before has gone
     replace_file(target, b"whole")
     assert list(tmp_path.iterdir()) == [target]
@@ -72,7 +66,7 @@ def test_files_of_others_and_of_live_writers_stay(tmp_path):
     for path in others:
         path.write_bytes(b"")
     live = HeldFile(beside(target, token))  # of another thread
-    process = holding("file", beside(target, token[::-1]))
+    process = child(lambda: HeldFile(beside(target, token[::-1])))
     try:
         remove_leftovers(target)
         kept = {path.name for path in tmp_path.iterdir()}
@@ -105,7 +99,9 @@ def test_many_writers_of_one_file_do_not_harm_each_other(tmp_path):
     assert (tmp_path / "a").read_bytes() in contents
 
 
-def test_permissions(tmp_path):
+def test_permissions_stay_and_a_private_file_is_never_open_to_others(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(os, "fsync", lambda handle: seen.append(os.fstat(handle).st_mode & 0o777))
     before = os.umask(0o027)
     try:
         replace_file(tmp_path / "new", b"")
@@ -117,14 +113,7 @@ def test_permissions(tmp_path):
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == {"new": 0o640, "private": 0o600, "fixed": 0o444, "open": 0o666}
-
-
-def test_a_private_file_is_never_open_to_others(tmp_path, monkeypatch):
-    (tmp_path / "private").touch(0o600)
-    seen = []
-    monkeypatch.setattr(os, "fsync", lambda handle: seen.append(os.fstat(handle).st_mode & 0o777))
-    replace_file(tmp_path / "private", b"secret")
-    assert seen == [0o600]
+    assert 0o600 in seen
 
 
 def test_a_link_leads_to_what_is_replaced(tmp_path):
@@ -150,10 +139,10 @@ def test_errors_name_the_file(tmp_path):
 
 
 def test_a_lock_is_held_by_one_process(tmp_path):
-    process = holding("lock", tmp_path / "lock")
+    process = child(lambda: hold(tmp_path / "lock"))
     with pytest.raises(HeldError) as error:
         hold(tmp_path / "lock")
-    assert error.value.args == (process.pid,)
+    assert error.value.args == (process,)
     kill(process)
     assert (tmp_path / "lock").exists()
     hold(tmp_path / "lock").remove()

@@ -89,21 +89,6 @@ def test_a_state_that_cannot_be_kept_ends_the_training_with_all_that_it_has_reac
     assert same(objective.state(), shorter.state())
 
 
-def test_there_is_a_moment_for_every_parameter(tmp_path, monkeypatch):
-    handed, objective = Handed(monkeypatch), build()
-    train(objective, plan(), checkpointer=FileCheckpointer(MARK, tmp_path / "run.ckpt", 60))
-    moments = handed.states[-1]["steps"]["optimizer"]
-    assert all(isinstance(value, torch.Tensor) for entry in moments for value in entry.values())
-    assert len(moments) == len(objective.parameters())
-
-
-@pytest.mark.parametrize("watched", [False, True])
-def test_the_best_state_is_kept_where_it_is_looked_for(watched, tmp_path, monkeypatch):
-    handed, validation = Handed(monkeypatch), passed_on_the_way() if watched else None
-    train(build(), plan(), validation=validation, checkpointer=FileCheckpointer(MARK, tmp_path / "run.ckpt", 60))
-    assert sorted(handed.states[-1]["remembered"]) == (["best", "last_good"] if watched else ["last_good"])
-
-
 @pytest.mark.parametrize(
     "harm",
     [

@@ -1,17 +1,15 @@
-"""The training loop: records, stopping, the state that is kept, and the way back from divergence."""
+"""The training loop: records, step sizes, stopping, the state that is kept, and the way back from divergence."""
 
-import io
 import math
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from covering import covering
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
 from air_recsys.exceptions import DivergenceError
-from air_recsys.storage import progress as bars
 from air_recsys.training import SCHEDULES
 
 
@@ -56,11 +54,28 @@ def test_records_stand_at_the_epochs_asked_for_and_at_the_end(n_epochs, evaluate
     assert seconds == sorted(seconds)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_records_hold_the_step_size_of_the_schedule(schedule):
-    result = train(build(), plan(schedule=schedule, n_epochs=50))
-    expected = [0.01 * SCHEDULES[schedule](record.epoch / 50) for record in result.records]
+PROGRESS = np.linspace(0, 1, 101)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_schedule_starts_at_one_and_never_rises_and_the_records_hold_its_steps(name):
+    schedule = SCHEDULES[name]
+    shares = np.array([schedule(progress) for progress in PROGRESS])
+    assert shares[0] == 1
+    assert (np.diff(shares) <= 1e-15).all()
+    assert shares[-1] == pytest.approx(1 if name == "constant" else 0, abs=1e-15)
+    result = train(build(), plan(schedule=name, n_epochs=50))
+    expected = [0.01 * schedule(record.epoch / 50) for record in result.records]
     assert [record.learning_rate for record in result.records] == expected
+
+
+def test_known_shares_of_the_step_size():
+    assert {SCHEDULES["constant"](progress) for progress in PROGRESS} == {1.0}
+    assert SCHEDULES["cosine"](0.5) == pytest.approx(0.5)
+    assert SCHEDULES["linear"](0.25) == 0.75
+    assert SCHEDULES["cooldown"](0.6) == 1
+    assert SCHEDULES["cooldown"](0.8) == pytest.approx(0.5)
+    assert SCHEDULES["cooldown"](0.61) < 1
 
 
 def test_the_first_step_of_adam_moves_by_the_step_sizes():
@@ -79,18 +94,10 @@ def test_the_first_step_of_adam_moves_by_the_step_sizes():
 
 
 @pytest.mark.parametrize("options", FORMS)
-def test_the_same_seed_gives_the_same_parameters_to_the_bit(options):
-    first, again = build(seed=3, **options), build(seed=3, **options)
-    for objective in (first, again):
-        train(objective, plan())
-    assert same(first.state(), again.state())
-
-
-@pytest.mark.parametrize("options", FORMS)
-def test_looking_on_changes_nothing(options):
-    alone, watched = build(**options), build(**options)
+def test_the_same_seed_gives_the_same_parameters_to_the_bit_whoever_looks_on(options):
+    alone, watched = build(seed=3, **options), build(seed=3, **options)
     train(alone, plan(evaluate_every=60))
-    train(watched, plan(evaluate_every=7), validation=None, callbacks=[Watch(watched)])
+    train(watched, plan(evaluate_every=7), callbacks=[Watch(watched)])
     assert same(alone.state(), watched.state())
 
 
@@ -108,14 +115,6 @@ def test_only_true_stops(answer, stops):
     answers: Any = lambda record: answer  # noqa: E731
     result = train(build(), plan(), callbacks=[lambda record: None, answers])
     assert result.stopped_by == ("callback" if stops else "n_epochs")
-
-
-def test_callbacks_see_the_record_at_which_patience_ends():
-    seen = []
-    options = plan(n_epochs=500, evaluate_every=5, patience=3)
-    result = train(build(init=(0.0, 0.1)), options, validation=passed_on_the_way(), callbacks=[seen.append])
-    assert result.stopped_by == "patience"
-    assert seen == result.records
 
 
 # -------------------------------------------------------------------- validation
@@ -137,8 +136,9 @@ def test_the_state_of_the_lowest_validation_error_is_kept(options):
 
 
 def test_patience_stops_after_that_many_records_without_a_better_one():
-    options = plan(n_epochs=500, evaluate_every=5, patience=3)
-    result = train(build(init=(0.0, 0.1)), options, validation=passed_on_the_way())
+    seen, options = [], plan(n_epochs=500, evaluate_every=5, patience=3)
+    result = train(build(init=(0.0, 0.1)), options, validation=passed_on_the_way(), callbacks=[seen.append])
+    assert seen == result.records
     errors = [record.validation_rmse for record in result.records]
     assert result.stopped_by == "patience"
     assert int(np.argmin(errors)) == len(errors) - 1 - 3
@@ -165,8 +165,7 @@ def test_stopping_delta_ends_at_the_first_small_change(evaluate_every):
 # -------------------------------------------------------------------- divergence
 
 
-@pytest.mark.parametrize("options", FORMS)
-@pytest.mark.parametrize("evaluate_every", [1, 10])
+@pytest.mark.parametrize(("options", "evaluate_every"), covering(FORMS, [1, 10]))
 def test_divergence_ends_in_the_last_good_state(options, evaluate_every):
     objective = build(**options)
     watch = Watch(objective)
@@ -213,12 +212,8 @@ def test_a_refresh_that_changes_no_edge_changes_no_step():
 
 
 def test_graphs_are_refreshed_at_the_epochs_asked_for_and_the_moments_with_them(monkeypatch):
-    objective = build(n_neighbors=3)
-    refresh, epochs, carried = objective.refresh_graphs, [], []
-
-    def spy():
-        epochs.append(len(steps))
-        return [(logits, remember(logits, carry)) for logits, carry in refresh()]
+    objective, steps, carried = build(n_neighbors=3), [], []
+    refresh = objective.refresh_graphs
 
     def remember(logits, carry):
         def moved(state):
@@ -227,33 +222,15 @@ def test_graphs_are_refreshed_at_the_epochs_asked_for_and_the_moments_with_them(
 
         return moved
 
-    steps = []
-    monkeypatch.setattr(objective, "refresh_graphs", spy)
+    monkeypatch.setattr(
+        objective, "refresh_graphs", lambda: [(logits, remember(logits, carry)) for logits, carry in refresh()]
+    )
     train(objective, plan(n_epochs=10, graph_refresh=4, evaluate_every=1), callbacks=[steps.append])
-    assert epochs == [0, 4, 8]
     # two graphs with two moments each; at the first refresh there are none yet
     assert carried == [(4, True, True)] * 4 + [(8, True, True)] * 4
 
 
 # -------------------------------------------------------------------- progress
-
-
-class Terminal(io.StringIO):
-    """A standard error that people watch."""
-
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize(
-    ("stream", "delay", "shown"), [(Terminal, 0, True), (Terminal, 1000, False), (io.StringIO, 0, False)]
-)
-def test_by_default_long_trainings_have_a_bar_on_a_terminal(monkeypatch, stream, delay, shown):
-    errors = stream()
-    monkeypatch.setattr(sys, "stderr", errors)
-    monkeypatch.setitem(bars._BY_DEFAULT, "delay", delay)
-    train(build(), plan(), progress=None)
-    assert ("training" in errors.getvalue()) is shown
 
 
 @pytest.mark.parametrize("progress", [False, True])

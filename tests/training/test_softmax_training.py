@@ -15,16 +15,18 @@ from air_recsys.training import Callback, train
 from air_recsys.training import softmax as module
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern
 
-
-def pattern(n_rows: int = 50, seed: int = 0) -> sp.csr_array:
-    random = np.random.default_rng(seed)
-    return sp.csr_array((random.random((n_rows, 12)) < 0.3).astype(np.float32))
+WIDE = 50_001  # of so many columns a step takes a part
 
 
-def start() -> ColumnFactors:
+def pattern(n_columns: int = 12) -> sp.csr_array:
+    entries = np.random.default_rng(0).random((50, n_columns)) < 4 / n_columns
+    return sp.csr_array(entries.astype(np.float32))
+
+
+def start(n_columns: int = 12) -> ColumnFactors:
     random = torch.Generator().manual_seed(0)
-    sources, targets = (0.1 * torch.randn(12, 4, generator=random) for _ in range(2))
-    return ColumnFactors(sources, targets, torch.ones(12))
+    sources, targets = (0.1 * torch.randn(n_columns, 4, generator=random) for _ in range(2))
+    return ColumnFactors(sources, targets, torch.ones(n_columns))
 
 
 def train_softmax(
@@ -82,18 +84,16 @@ def test_factors_that_are_not_finite_end_the_training() -> None:
 
 def test_of_many_columns_each_step_takes_some_and_the_loss_of_all_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    monkeypatch.setattr(module, "_MOST_COLUMNS", 11)
-    monkeypatch.setattr(module, "_SAMPLE", 6)
 
     def counted(factors, rows, temperature, power, sample):
         taken.append(sample.columns.numel())
         return softmax(factors, rows, temperature, power, sample)
 
     monkeypatch.setattr(module, "softmax", counted)
-    begun = start()
-    trained = train_softmax(pattern(), begun, SoftmaxTraining(100), 0)
-    assert np.mean(taken) == pytest.approx(6, abs=1)
-    assert loss(trained, pattern()) < loss(begun, pattern()) - 1
+    begun, entries = start(WIDE), pattern(WIDE)
+    trained = train_softmax(entries, begun, SoftmaxTraining(30), 0)
+    assert taken == pytest.approx([25_000] * 30, rel=0.05)
+    assert loss(trained, entries) < loss(begun, entries) - 1
 
 
 def test_chances_stand_for_all_columns() -> None:
@@ -105,14 +105,12 @@ def test_chances_stand_for_all_columns() -> None:
     assert (np.diff(chances[np.argsort(counts, kind="stable")]) >= 0).all()
 
 
-@pytest.mark.parametrize("most", [50_000, 11])
-def test_a_training_goes_on_from_a_state_to_the_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_columns", [12, WIDE])
+def test_a_training_goes_on_from_a_state_to_the_bit(n_columns: int) -> None:
     """The order of the rows and the columns that are drawn follow from the number of steps."""
-    monkeypatch.setattr(module, "_MOST_COLUMNS", most)
-    monkeypatch.setattr(module, "_SAMPLE", 6)
-    training = SoftmaxTraining(30, batch_rows=20)
-    whole = train_softmax(pattern(), start(), training, 0)
-    cut, other = (SoftmaxTrainer(pattern(), start(), training, 0) for _ in range(2))
+    entries, begun, training = pattern(n_columns), start(n_columns), SoftmaxTraining(30, batch_rows=20)
+    whole = train_softmax(entries, begun, training, 0)
+    cut, other = (SoftmaxTrainer(entries, begun, training, 0) for _ in range(2))
     cut.n_steps = 13
     train(cut)
     other.load_state(cut.state())

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch.utils._pytree import tree_leaves
 
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.training import GradientDescent, Plan
@@ -56,9 +57,4 @@ def train(objective, planned, *, validation=None, **options):
 
 def same(first, second):
     """Whether two states are equal to the bit."""
-    pairs = [
-        (first[index][name], second[index][name]) if isinstance(first[index], dict) else (first[index], second[index])
-        for index in range(len(first))
-        for name in (first[index] if isinstance(first[index], dict) else [None])
-    ]
-    return all(torch.equal(*pair) for pair in pairs)
+    return all(torch.equal(*pair) for pair in zip(tree_leaves(first), tree_leaves(second), strict=True))

@@ -14,6 +14,5 @@ by one), the caching allocator and NCCL are not emulated: the tests of this fold
 """
 
 from emulation.machine import is_on, watched
-from emulation.switch import emulated
 
-__all__ = ["emulated", "is_on", "watched"]
+__all__ = ["is_on", "watched"]

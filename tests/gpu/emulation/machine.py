@@ -1,13 +1,18 @@
-"""The state of all emulated devices: their memory, and what each stream knows of the others."""
+"""The state of all emulated devices: which is the present one, what their memory holds, and who waits for them."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from emulation.seen import Seen, site
+_PACKAGE = f"{os.sep}air_recsys{os.sep}"
+Device = torch.device | str | int | None
+Waits = Counter[tuple[str, str]]  # of the host, by kind, and file:line of the package
 
 
 class Machine:
@@ -15,12 +20,10 @@ class Machine:
 
     def __init__(self, n_devices: int, memory: int) -> None:
         self.n_devices, self.memory, self.current = n_devices, memory, 0
-        self.seen = Seen()
+        self.waits: Waits = Counter()
         self.generator_device: torch.device | None = None  # of the call in progress
         self._held: dict[int, list[int]] = {}  # block: tensors, bytes
-        self.live = 0
-
-    # ---------------------------------------------------------------- memory
+        self.live, self.peak = 0, 0  # bytes
 
     def hold(self, block: int, size: int) -> None:
         """Count a tensor in a block of memory, or raise `OutOfMemoryError`."""
@@ -30,7 +33,7 @@ class Machine:
                 raise torch.OutOfMemoryError(f"CUDA out of memory (emulated): {sizes}")
             self._held[block] = [0, size]
             self.live += size
-            self.seen.peak = max(self.seen.peak, self.live)
+            self.peak = max(self.peak, self.live)
         self._held[block][0] += 1
 
     def release(self, block: int) -> None:
@@ -43,11 +46,9 @@ class Machine:
 
     def wait(self, kind: str) -> None:
         """Count a wait of the host for a device."""
-        self.seen.waits[kind, site()] += 1
+        self.waits[kind, site()] += 1
 
-    # ---------------------------------------------------------------- names
-
-    def indexed(self, device: torch.device | str | int | None) -> torch.device:
+    def indexed(self, device: Device) -> torch.device:
         """Return a device with its number: the present one for "cuda" and None."""
         if device is None or isinstance(device, int):
             return torch.device("cuda", self.current if device is None else device)
@@ -59,9 +60,16 @@ class Machine:
             raise RuntimeError("CUDA error: invalid device ordinal (emulated)")
         return torch.device("cuda", index)
 
-    def number(self, device: torch.device | str | int | None) -> int:
-        """Return the number of a CUDA device."""
-        return self.indexed(device).index
+
+def site() -> str:
+    """Return the innermost line of the package that is running."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if _PACKAGE in path:
+            return f"{path.rsplit(_PACKAGE, 1)[1]}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "elsewhere"
 
 
 _present: list[Machine] = []
@@ -89,13 +97,24 @@ def switched_on(made: Machine) -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[Seen]:
-    """Return what the devices do within the block, and their peak of memory above what is taken now."""
+def watched() -> Iterator[Waits]:
+    """Return how often the host waits within the block."""
     state = machine()
-    before, taken, state.seen = state.seen, state.live, Seen()
-    state.seen.peak = taken
+    before, state.waits = state.waits, Counter()
     try:
-        yield state.seen
+        yield state.waits
     finally:
-        state.seen.peak -= taken
-        state.seen = before
+        state.waits = before
+
+
+class DeviceContext:
+    """`torch.cuda.device`: make a device the present one."""
+
+    def __init__(self, device: Device) -> None:
+        self._index, self._before = machine().indexed(device).index, 0
+
+    def __enter__(self) -> None:
+        self._before, machine().current = machine().current, self._index
+
+    def __exit__(self, *_: object) -> None:
+        machine().current = self._before

@@ -1,16 +1,16 @@
-"""A tensor on an emulated device, and the memory below it."""
+"""A tensor on an emulated device, the memory below it, and generators of random numbers that know their device."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves
 
 from emulation import operators
-from emulation.machine import machine
+from emulation.machine import is_on, machine
 
 
 class DeviceTensor(torch.Tensor):
@@ -61,9 +61,6 @@ class DeviceTensor(torch.Tensor):
         """Return the address."""
         return self.inner.data_ptr()
 
-    def __repr__(self, *_: Any, **__: Any) -> str:
-        return f"DeviceTensor({self.inner!r}, device='{self.device}')"
-
 
 def values_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return the stored numbers of a dense or sparse tensor."""
@@ -82,20 +79,50 @@ def unwrapped(value: Any) -> Any:
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
     """Return the tensors of nested lists and tuples, in their order."""
-    found: list[torch.Tensor] = []
-    for entry in value:
-        if isinstance(entry, torch.Tensor):
-            found.append(entry)
-        elif isinstance(entry, list | tuple):
-            found += tensors_in(entry)
-    return found
+    return [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
 
 
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return nested lists, tuples and dictionaries with `change` applied to their entries."""
-    if isinstance(value, list | tuple):
-        entries = [mapped(entry, change) for entry in value]
-        return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
-    if isinstance(value, dict):
-        return {key: mapped(entry, change) for key, entry in value.items()}
-    return change(value)
+_LONGER = 16  # bytes: the state of a generator on a device has another size than that of one on the CPU
+
+
+class Generator(torch._C.Generator):
+    """`torch.Generator`; its numbers are those of the CPU, its state is not."""
+
+    _place: torch.device
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        made = super().__new__(cls)
+        made._place = machine().indexed(device) if is_on() else torch.device(device)
+        return made
+
+    def __init__(self, device: Any = "cpu") -> None:
+        pass
+
+    @property
+    def device(self) -> torch.device:
+        """Where it draws."""
+        return self._place
+
+    def get_state(self) -> torch.Tensor:
+        """Return where it stands, on the CPU."""
+        state = super().get_state()
+        return torch.cat([state, state.new_zeros(_LONGER)]) if self._place.type == "cuda" else state
+
+    def set_state(self, state: torch.Tensor) -> Generator:
+        """Go to where a generator of the same kind stood."""
+        if isinstance(state, DeviceTensor):
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        size, extra = super().get_state().numel(), _LONGER if self._place.type == "cuda" else 0
+        if state.numel() != size + extra:
+            raise RuntimeError("RNG state is wrong size")
+        super().set_state(state[:size].clone())
+        return self
+
+
+def check_generator(device: torch.device, generator: Any) -> None:
+    """Raise the error of torch where an operator draws from a generator of another device."""
+    if generator is None:
+        return
+    place = machine().generator_device or torch.device("cpu")
+    if place.type != device.type:
+        raise RuntimeError(f"Expected a '{device.type}' device type for generator but found '{place.type}'")

@@ -1,17 +1,29 @@
-"""Laws of the completion under learned graphs."""
+"""Laws of the completion under learned graphs, of rows of which nothing is known, and of the linear part."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
-from air_recsys.models.drug_target.completion import affinity, complete, spectrum
+from air_recsys.dti import DrugTargetAIR
+from air_recsys.models.drug_target.completion import (
+    Completed,
+    _leave_one_out,
+    affinity,
+    complete,
+    extension_weights,
+    left_out,
+    softmin_neighbors,
+    spectrum,
+)
+from air_recsys.models.drug_target.similarities import adjacency_of
+from air_recsys.models.drug_target.whole import chosen_share, regress
+from benchmarks.accuracy.peers.gip import ease_scores
 
-
-@pytest.fixture
-def values() -> np.ndarray:
-    return (np.random.default_rng(0).random((7, 5)) < 0.4).astype(float)
+VALUES = (np.random.default_rng(0).random((7, 5)) < 0.4).astype(float)
+SPARSE = (np.random.default_rng(0).random((14, 11)) < 0.25).astype(float)
 
 
 def symmetric(n: int, seed: int) -> torch.Tensor:
@@ -19,82 +31,150 @@ def symmetric(n: int, seed: int) -> torch.Tensor:
     return affinity(torch.from_numpy(points), None, 0.0)
 
 
-def smooth(values: np.ndarray, drugs: torch.Tensor, targets: torch.Tensor, noise: float) -> torch.Tensor:
-    return spectrum(drugs, targets, noise).smooth(torch.from_numpy(values))
+def without(*places: tuple[int, int]) -> np.ndarray:
+    """Weights of the values, without some of them."""
+    weights = np.ones_like(VALUES)
+    weights[tuple(zip(*places, strict=True))] = 0
+    return weights
 
 
-def test_smoothing_is_the_minimum_of_its_energy(values: np.ndarray) -> None:
+# -------------------------------------------------------------------- completion
+
+
+def test_smoothing_is_the_minimum_of_its_energy_and_keeps_what_is_recorded_without_noise() -> None:
     drugs, targets, noise = symmetric(7, 1), symmetric(5, 2), 0.3
-    found = smooth(values, drugs, targets, noise).ravel()
     kernel = np.kron(drugs.numpy(), targets.numpy())
-    expected = kernel @ np.linalg.solve(kernel + noise * np.eye(35), values.ravel())
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    expected = kernel @ np.linalg.solve(kernel + noise * np.eye(35), VALUES.ravel())
+    found, plain = (spectrum(drugs, targets, each).smooth(torch.from_numpy(VALUES)) for each in (noise, 1e-12))
+    np.testing.assert_allclose(found.ravel(), expected, atol=1e-10)
+    np.testing.assert_allclose(plain, VALUES, atol=1e-5)
 
 
-def test_smoothing_without_noise_keeps_what_is_recorded(values: np.ndarray) -> None:
-    found = smooth(values, symmetric(7, 1), symmetric(5, 2), 1e-12)
-    np.testing.assert_allclose(found, values, atol=1e-5)
-
-
-def test_affinities_are_symmetric_with_unit_diagonal_and_at_most_one(values: np.ndarray) -> None:
+def test_affinities_are_symmetric_with_unit_diagonal_and_at_most_one() -> None:
+    similarity = symmetric(7, 3)
     for weight in (0.0, 0.5, 1.0):
-        graph = affinity(torch.from_numpy(values), symmetric(7, 3), weight).numpy()
+        graph = affinity(torch.from_numpy(VALUES), similarity, weight).numpy()
         np.testing.assert_allclose(graph, graph.T)
         np.testing.assert_allclose(np.diag(graph), 1)
         assert 0 <= graph.min() <= graph.max() <= 1 + 1e-12
+    np.testing.assert_array_equal(affinity(torch.from_numpy(VALUES), similarity, 1.0), similarity)
 
 
-def test_a_share_of_one_leaves_the_similarity_alone(values: np.ndarray) -> None:
-    similarity = symmetric(7, 3)
-    np.testing.assert_array_equal(affinity(torch.from_numpy(values), similarity, 1.0), similarity)
+def test_a_large_graph_keeps_the_strongest_edges_of_every_node() -> None:
+    profiles = np.random.default_rng(0).random((4097, 3), dtype=np.float32)
+    assert isinstance(adjacency_of(profiles[:4096], None, 0.5), np.ndarray)
+    found = adjacency_of(profiles, None, 0.5)
+    assert isinstance(found, sp.csr_array)
+    assert abs(found - found.T).max() < 1e-6
+    dense = affinity(torch.from_numpy(profiles), None, 0.5).fill_diagonal_(0)[:20].numpy()
+    kept = found[:20].toarray()
+    np.testing.assert_allclose(kept[kept > 0], dense[kept > 0], atol=1e-6)
+    np.testing.assert_allclose(np.sort(kept)[:, -100:], np.sort(dense)[:, -100:], atol=1e-6)
+    assert (np.diff(found.indptr) < 4096).any()
 
 
-def test_values_that_are_not_recorded_do_not_matter(values: np.ndarray) -> None:
-    weights = (np.random.default_rng(1).random(values.shape) < 0.8).astype(float)
-    other = np.where(weights > 0, values, 1 - values)
-    np.testing.assert_array_equal(complete(values, weights).scores, complete(other, weights).scores)
-
-
-def test_recorded_values_are_kept_and_missing_ones_stay_in_range(values: np.ndarray) -> None:
-    weights = (np.random.default_rng(1).random(values.shape) < 0.8).astype(float)
-    filled = complete(values, weights).filled.numpy()
-    np.testing.assert_array_equal(filled[weights == 1], values[weights == 1])
+def test_recorded_values_are_kept_and_others_do_not_matter_and_stay_in_range() -> None:
+    weights = (np.random.default_rng(1).random(VALUES.shape) < 0.8).astype(float)
+    found, other = (complete(each, weights) for each in (VALUES, np.where(weights > 0, VALUES, 1 - VALUES)))
+    np.testing.assert_array_equal(found.scores, other.scores)
+    filled = found.filled.numpy()
+    np.testing.assert_array_equal(filled[weights == 1], VALUES[weights == 1])
     assert 0 <= filled.min() <= filled.max() <= 1
 
 
-def test_half_a_weight_lies_between_recorded_and_completed(values: np.ndarray) -> None:
-    weights = np.ones_like(values)
+def test_half_a_weight_lies_between_recorded_and_completed() -> None:
+    weights = np.ones_like(VALUES)
     weights[0] = 0.5
-    found = complete(values, weights, n_rounds=1)
-    expected = (values[0] + found.scores[0].clamp(0, 1).numpy()) / 2
+    found = complete(VALUES, weights, n_rounds=1)
+    expected = (VALUES[0] + found.scores[0].clamp(0, 1).numpy()) / 2
     # The first round starts from the weighted record.
     np.testing.assert_allclose(found.filled[0], expected)
 
 
-def test_rows_permute_with_their_scores(values: np.ndarray) -> None:
-    order = np.random.default_rng(2).permutation(7)
-    similarity, weights = symmetric(7, 3).numpy(), np.ones_like(values)
-    weights[1, 2] = weights[3, 3] = 0
-    found = complete(values, weights, (similarity, None)).scores
-    permuted = complete(values[order], weights[order], (similarity[np.ix_(order, order)], None)).scores
-    np.testing.assert_allclose(permuted, found[order], atol=1e-10)
-
-
-def test_the_transpose_has_transposed_scores(values: np.ndarray) -> None:
-    weights = np.ones_like(values)
-    weights[0, 0] = 0
-    found, other = complete(values, weights).scores, complete(values.T, weights.T).scores
+def test_the_transpose_has_transposed_scores() -> None:
+    weights = without((0, 0))
+    found, other = complete(VALUES, weights).scores, complete(VALUES.T, weights.T).scores
     np.testing.assert_allclose(found, other.T, atol=1e-10)
 
 
-def test_further_rounds_change_nothing_where_nothing_is_missing(values: np.ndarray) -> None:
-    once, often = (complete(values, np.ones_like(values), n_rounds=n) for n in (1, 10))
+def test_further_rounds_change_nothing_where_nothing_is_missing() -> None:
+    once, often = (complete(VALUES, np.ones_like(VALUES), n_rounds=n) for n in (1, 10))
     np.testing.assert_array_equal(once.scores, often.scores)
 
 
-def test_single_precision_is_kept_and_close(values: np.ndarray) -> None:
-    weights = np.ones_like(values)
-    weights[0, 0] = 0
-    single = complete(values.astype(np.float32), weights.astype(np.float32)).scores
-    assert single.dtype == torch.float32
-    np.testing.assert_allclose(single, complete(values, weights).scores, atol=1e-4)
+# -------------------------------------------------------------------- rows of which nothing is known
+
+
+@pytest.mark.parametrize("effective", [2.0, 5.0])
+def test_every_row_has_the_effective_number_of_neighbors(effective: float) -> None:
+    weights = softmin_neighbors(np.random.default_rng(0).random((4, 20)), effective)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    entropy = -(weights * np.log(np.maximum(weights, 1e-300))).sum(axis=1)
+    np.testing.assert_allclose(np.exp(entropy), effective, rtol=1e-3)
+
+
+def test_nearer_rows_weigh_more_and_infinite_ones_nothing_and_too_few_share_alike() -> None:
+    weights = softmin_neighbors(np.array([[0.1, 0.2, 0.3, 0.4, np.inf]]))[0]
+    assert (np.diff(weights) < 0).all()
+    assert weights[-1] == 0
+    np.testing.assert_allclose(softmin_neighbors(np.array([[0.2, 0.6]])), [[0.5, 0.5]], atol=1e-3)
+
+
+def test_leaving_one_out_in_closed_form_is_fitting_without_it() -> None:
+    rng = np.random.default_rng(0)
+    kernel, rows, decay = affinity(torch.from_numpy(rng.random((6, 3))), None, 0.0).numpy(), rng.random((6, 4)), 0.3
+    values, vectors = np.linalg.eigh(kernel)
+    found = _leave_one_out(values, vectors, decay, rows, vectors.T @ rows)
+    for row in range(6):
+        rest = np.delete(np.arange(6), row)
+        inner = kernel[np.ix_(rest, rest)] + decay * np.eye(5)
+        np.testing.assert_allclose(found[row], kernel[row, rest] @ np.linalg.solve(inner, rows[rest]))
+
+
+def test_an_unknown_row_is_predicted_like_its_twins_be_it_one() -> None:
+    rows = np.kron(np.eye(2), np.ones((4, 3)))
+    similarity = np.kron(np.eye(2), np.full((4, 4), 0.9)) + 0.1 * np.eye(8)
+    known = np.arange(8) > 0
+    weights = extension_weights(similarity, known, rows[known], rows[known], np.ones((7, 6), dtype=bool))
+    assert weights.shape == (1, 7)
+    predicted = (weights @ rows[known])[0]
+    assert predicted[:3].min() > 0.8
+    assert abs(predicted[3:]).max() < 0.1
+    one = np.ones((1, 2))
+    few = extension_weights(np.array([[1, 0.3], [0.3, 1]]), np.array([True, False]), one, one, one > 0)
+    np.testing.assert_allclose(few, [[1.0]])
+
+
+# -------------------------------------------------------------------- the linear part
+
+
+def test_the_linear_part_is_ease_on_both_sides() -> None:
+    expected = (ease_scores(SPARSE, 10.0) + ease_scores(SPARSE.T, 10.0).T) / 2
+    np.testing.assert_allclose(regress(SPARSE).scores, expected, atol=1e-12)
+
+
+def test_an_entry_is_left_out_as_if_it_was_missing() -> None:
+    """With the graphs as they are: the score is the same whatever the entry was, and equal to what it completes to."""
+    smoothed = torch.from_numpy((np.random.default_rng(1).random((14, 11)) < 0.25).astype(float))
+    kept = spectrum(affinity(smoothed, None, 0.5), affinity(smoothed.T, None, 0.5), 0.5)
+    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, kept))
+    for place in ((0, 0), (4, 9)):
+        filled = smoothed.clone()
+        filled[place] = found[place]
+        assert float(kept.smooth(filled)[place]) == pytest.approx(found[place])
+
+
+def test_what_ranks_better_gets_the_larger_share() -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(400) < 0.2).astype(float)
+    good, noise = labels + 0.3 * rng.random(400), rng.random(400)
+    assert chosen_share(good, noise, labels) == pytest.approx(0.1)
+    assert chosen_share(noise, good, labels) == pytest.approx(0.35)
+
+
+def test_the_scores_are_a_mixture() -> None:
+    without_it = DrugTargetAIR(regression_weight=0).fit(SPARSE)
+    half = DrugTargetAIR(regression_weight=0.5).fit(SPARSE)
+    np.testing.assert_allclose(half.scores_, (without_it.scores_ + regress(SPARSE).scores) / 2)
+    np.testing.assert_allclose(without_it.scores_, complete(SPARSE, np.ones_like(SPARSE)).scores)
+    assert 0.1 <= DrugTargetAIR().fit(SPARSE).regression_weight_ <= 0.35

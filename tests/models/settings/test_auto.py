@@ -13,25 +13,22 @@ from air_recsys.exceptions import DataWarning, ParameterError
 from air_recsys.models.settings.forms import FULL_WIDTH_CELLS, kind_of
 
 CPU = {"device": "cpu", "random_state": 0}
+FEW = Interactions.from_dense(np.random.default_rng(0).integers(1, 6, (10, 10)).astype(float))
 
 
 @pytest.fixture(scope="module")
 def exact():
-    return hide(make_syn_netflix(40, 50, 4, 4, random_state=0).matrix, 0.5, 0).observed
-
-
-def noisy(exact):
-    """Ratings of the same pairs: a user's and an item's mean, and noise."""
-    rng = np.random.default_rng(0)
-    effects = np.add.outer(rng.normal(3, 0.7, 40), rng.normal(0, 0.7, 50))
-    ratings = np.clip(np.round(effects + rng.normal(size=(40, 50))), 1, 5)
-    return Interactions.from_dense(np.where(np.isnan(exact.to_dense()), np.nan, ratings))
+    return hide(make_syn_netflix(30, 40, 4, 4, random_state=0).matrix, 0.5, 0).observed
 
 
 @pytest.fixture(scope="module")
 def rated(exact):
-    """A model of noisy ratings; not to be changed."""
-    return AIR.auto(**CPU | {"random_state": 1}).fit(noisy(exact))
+    """A model of ratings of the same pairs, a user's and an item's mean and noise; not to be changed."""
+    rng = np.random.default_rng(0)
+    effects = np.add.outer(rng.normal(3, 0.7, 30), rng.normal(0, 0.7, 40))
+    ratings = np.clip(np.round(effects + rng.normal(size=(30, 40))), 1, 5)
+    data = Interactions.from_dense(np.where(np.isnan(exact.to_dense()), np.nan, ratings))
+    return AIR.auto(n_factors=3, search_budget=0.4, **CPU).fit(data)
 
 
 def likes(exact, value=1.0):
@@ -52,7 +49,7 @@ def test_kinds_are_told_by_the_values_and_the_size(exact):
 @pytest.mark.parametrize("value", [1.0, 4.0])
 def test_likes_are_equal_positive_values_of_some_pairs(exact, value):
     assert kind_of(likes(exact, value)).words == "likes, only positive pairs"
-    whole = Interactions.from_dense(np.full((40, 50), value))
+    whole = Interactions.from_dense(np.full((30, 40), value))
     assert kind_of(whole).words != "likes, only positive pairs"
     assert kind_of(likes(exact, 0.0)).words != "likes, only positive pairs"
 
@@ -69,7 +66,7 @@ def test_likes_are_warned_of_once_and_models_for_them_are_named(exact):
 
 
 def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact, rated):
-    completed = AIR.auto(**CPU).fit(exact)
+    completed = AIR.auto(search_budget=1.0, **CPU).fit(exact, callbacks=[lambda record: True])
     assert completed.solver_.name == "adam"
     assert completed.settings_["n_factors"] is None
     assert completed.search_line_.startswith("data: exact values or noisy ratings; settings: ")
@@ -78,12 +75,12 @@ def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact, rat
     assert rated.predict([0], [0], return_std=True)[1] > 0
 
 
-def test_what_is_given_stays(exact):
-    model = AIR.auto(n_factors=3, **CPU).fit(noisy(exact))
-    assert model.user_factors_.shape[1] >= 3
-    assert "n_factors" not in model.settings_
-    whole = AIR.auto(n_factors=None, **CPU).fit(noisy(exact))  # which no posterior takes
-    assert whole.solver_.name == "adam"
+def test_what_is_given_stays(rated):
+    assert rated.user_factors_.shape[1] >= 3
+    assert "n_factors" not in rated.settings_
+    whole = AIR.auto(n_factors=None, search_budget=0.05, **CPU)  # which no posterior takes
+    assert whole.fit(rated.interactions_, callbacks=[lambda record: True]).solver_.name == "adam"
+    assert AIR.auto(**CPU).fit(FEW).solver_.name == "variational"  # few ratings take the first preset
 
 
 def test_it_is_an_estimator_like_any_other(exact, rated, tmp_path):
@@ -109,10 +106,5 @@ def test_scores_of_labels_are_pushed_and_others_limited(rated):
     assert model.settings_["graph_neighbors"] is None
     assert model.predict(0, [0, 4]).min() > 0
     assert np.abs(model.predict(0, [0, 4]) - [1, 0]).max() < 1e-3
-    users, items = np.divmod(np.arange(40 * 50), 50)
+    users, items = np.divmod(np.arange(30 * 40), 40)
     assert 1 <= rated.predict(users, items).min() <= rated.predict(users, items).max() <= 5
-
-
-def test_few_ratings_take_the_first_preset():
-    few = Interactions.from_dense(np.random.default_rng(0).integers(1, 6, (10, 10)).astype(float))
-    assert AIR.auto(**CPU).fit(few).solver_.name == "variational"

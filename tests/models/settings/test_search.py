@@ -1,4 +1,4 @@
-"""The search of settings: what it hides, tries, chooses and says; and the model around it."""
+"""Forms of settings: what each is for; and the search among them: what it hides, tries, chooses and says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 import air_recsys.models.settings.search as searching
@@ -14,9 +16,69 @@ from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation.completion import hide
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.settings.forms import Form
+from air_recsys.models.settings.forms import Form, forms_of, is_smooth, open_forms, picture_form
 from air_recsys.models.settings.search import Candidate
 from air_recsys.training.interrupts import Terminated
+
+ALL = ["graph_neighbors", "graph_rate", "learning_rate", "init_std", "user_graph_reg", "item_graph_reg", "tv_reg"]
+
+
+def ramp(m=20, n=30):
+    """A picture: brightness that grows along both sides."""
+    return np.add.outer(np.linspace(1, 3, m), np.linspace(0, 2, n))
+
+
+def names(data, **overrides):
+    return [form.name for form in forms_of(data, AIR.for_completion(settings="fixed", **overrides).engine())]
+
+
+def test_a_picture_is_a_form_only_of_what_is_smooth():
+    smooth = Interactions.from_dense(ramp())
+    shuffled = Interactions.from_dense(np.random.default_rng(0).permuted(ramp()))
+    assert names(smooth)[0] == "a picture"  # there it is the default
+    assert "a picture" not in names(shuffled)
+    assert names(shuffled)[0] == "few edges"
+
+
+def test_no_picture_is_the_default_of_data_that_no_search_can_confirm():
+    assert names(Interactions.from_dense(ramp()[:12, :12]))[::4] == ["few edges", "a picture"]
+
+
+def test_noisy_data_and_models_without_graphs_have_one_form():
+    data = Interactions.from_dense(ramp())
+    assert names(data, user_graph_reg=0, item_graph_reg=0) == [""]
+    assert names(data, weight_decay=1.0) == [""]
+
+
+def test_forms_of_narrow_factors_need_no_whole_matrix():
+    assert not {"all pairs", "a picture"} & set(names(Interactions.from_dense(ramp()), n_factors=3))
+
+
+@pytest.mark.parametrize("still_open", [[], ["tv_reg"], ["init_std", "graph_rate"], ALL])
+def test_forms_say_only_what_is_open_and_each_thing_once(still_open):
+    data = Interactions.from_dense(ramp())
+    forms = open_forms(data, AIR.for_completion().engine(), still_open)
+    values = [form.values for form in forms]
+    assert {} in values  # what follows from formulas
+    assert all(set(each) <= set(still_open) for each in values)
+    assert all(values.count(each) == 1 for each in values)
+
+
+@given(st.floats(1e-3, 1e3))
+def test_the_form_of_a_picture_does_not_depend_on_the_unit(unit):
+    plain, scaled = (Interactions.from_dense(factor * ramp()) for factor in (1.0, unit))
+    assert picture_form(plain).values == pytest.approx(picture_form(scaled).values)
+    assert is_smooth(plain) == is_smooth(scaled)
+
+
+def test_smooth_in_one_direction_is_no_picture():
+    striped = np.repeat(np.random.default_rng(0).random((20, 1)), 30, axis=1)
+    assert not is_smooth(Interactions.from_dense(striped))
+    assert not is_smooth(Interactions.from_dense(np.ones((5, 5))))
+    assert not is_smooth(Interactions([0, 1], [0, 1], [1.0, 2.0], [0, 1], [0, 1]))
+
+
+# -------------------------------------------------------------------- the search
 
 CPU = {"device": "cpu", "random_state": 0}
 SHORT = partial(AIR.for_completion, n_epochs=60, evaluate_every=20, **CPU)
@@ -43,9 +105,12 @@ def test_the_forms_are_tried_on_hidden_ratings_and_two_of_them_longer(found):
     assert found.settings_.keys() >= {"graph_neighbors", "learning_rate", "init_std", "user_graph_reg"}
 
 
-def test_the_search_takes_no_more_than_its_budget(grouped):
-    assert SHORT().fit(grouped).search_["trainings"].sum() <= 2.0 + 1e-9
+def test_the_search_takes_no_more_than_its_budget_which_is_above_zero(grouped, found):
+    assert found.search_["trainings"].sum() <= 2.0 + 1e-9
     assert SHORT(search_budget=0.2).fit(grouped).search_["trainings"].sum() <= 0.2 + 1e-9
+    for budget in (0, -1.0, float("nan"), "3"):
+        with pytest.raises(ParameterError, match="search_budget"):
+            SHORT(search_budget=budget).fit(grouped)
 
 
 def test_given_parameters_are_never_touched(grouped):
@@ -62,31 +127,19 @@ def test_forms_that_contradict_what_is_given_stay_out(grouped):
     assert "a picture" not in SHORT(n_batches=2).fit(grouped).search_["form"].unique()  # it needs one batch
 
 
-def test_fixed_settings_take_the_formulas_alone(grouped):
-    model = SHORT(settings="fixed").fit(grouped)
-    assert model.search_.empty
-    assert model.settings_["learning_rate"] > 0
-
-
-def test_the_same_seed_finds_and_learns_the_same(grouped, found):
-    again = clone(found).fit(grouped)
-    assert again.settings_ == found.settings_
-    np.testing.assert_array_equal(again.user_factors_, found.user_factors_)
-
-
 def test_chosen_settings_are_in_files(found, tmp_path):
     loaded = AIR.load(found.save(tmp_path / "model.air"))
     assert loaded.settings_ == found.settings_
     assert loaded.search_.equals(found.search_)
     assert loaded.solver_ == found.solver_
-    new = hide(make_syn_netflix(30, 40, random_state=0).matrix, 0.6, 1).observed.to_csr()[:2]
-    if found.settings_["tv_reg"] == 0:  # rows of pictures stand for no others
-        np.testing.assert_array_equal(loaded.fold_in(new).factors, found.fold_in(new).factors)
 
 
-def test_a_resumed_training_does_not_search_again(grouped, found, tmp_path, monkeypatch):
+def test_the_same_seed_finds_the_same_and_a_resumed_training_does_not_search_again(
+    grouped, found, tmp_path, monkeypatch
+):
     path = tmp_path / "run.ckpt"
-    SHORT().fit(grouped, checkpoint=path, every=20, callbacks=[lambda record: record.epoch == 40])
+    again = clone(found).fit(grouped, checkpoint=path, every=20, callbacks=[lambda record: record.epoch == 40])
+    assert again.settings_ == found.settings_
     monkeypatch.setattr(searching, "train", None)
     resumed = SHORT().fit(grouped, resume_from=path)
     assert resumed.settings_ == found.settings_
@@ -174,12 +227,6 @@ def test_one_row_and_a_full_matrix_are_trained():
     assert not SHORT().fit(full).search_.empty
 
 
-@pytest.mark.parametrize("budget", [0, -1.0, float("nan"), "3"])
-def test_a_budget_is_above_zero(budget, grouped):
-    with pytest.raises(ParameterError, match="search_budget"):
-        SHORT(search_budget=budget).fit(grouped)
-
-
 def test_a_form_that_diverges_is_out(grouped, monkeypatch):
     forms = [searching.Form("few edges"), searching.Form("too fast", {"learning_rate": 1e9})]
     monkeypatch.setattr("air_recsys.models.settings.forms.forms_of", lambda data, engine: forms)
@@ -188,7 +235,10 @@ def test_a_form_that_diverges_is_out(grouped, monkeypatch):
     assert model.settings_["learning_rate"] < 1
 
 
-def test_nothing_is_searched_where_nothing_is_open():
+def test_nothing_is_searched_where_nothing_is_open_or_formulas_are_asked_for(grouped):
+    fixed = SHORT(settings="fixed").fit(grouped)
+    assert fixed.search_.empty
+    assert fixed.settings_["learning_rate"] > 0
     ratings = np.random.default_rng(0).integers(1, 6, (30, 20)).astype(float)
     model = AIR.for_ratings(n_sweeps=2, **CPU).fit(ratings)
     assert model.search_.empty
