@@ -306,23 +306,12 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(ratings):
     assert ask(app, "GET", "/items").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost", 200),
-        ("LOCALHOST:80", 200),
-        ("[::1]:8000", 200),
-        ("evil.example", 400),
-        ("evil.example:8000", 400),
-        ("localhost.evil.example", 400),
-        ("[::2]", 400),
-        ("", 400),
-    ],
-)
-def test_other_names_are_refused(service, host, status):
+def test_other_names_are_refused(service):
     app = make_app(service, hosts={"localhost", "[::1]"})
-    assert ask(app, "GET", "/health", headers={"host": host}).status_code == status
-    assert ask(make_app(service), "GET", "/health", headers={"host": host}).status_code == 200
+    allowed, others = ["localhost", "LOCALHOST:80", "[::1]:8000"], ["evil.example", "evil.example:8000", "[::2]", ""]
+    for host in [*allowed, *others, "localhost.evil.example"]:
+        assert ask(app, "GET", "/health", headers={"host": host}).status_code == (200 if host in allowed else 400)
+        assert ask(make_app(service), "GET", "/health", headers={"host": host}).status_code == 200
 
 
 def test_the_description_names_every_path_its_bounds_and_its_errors(service):

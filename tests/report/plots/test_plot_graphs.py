@@ -237,19 +237,16 @@ def test_one_graph_and_none():
             plot(BiasModel().fit(ratings()))
 
 
-@pytest.mark.parametrize("plot", PANELS)
-def test_graphs_without_edges_and_of_one_node(plot):
-    for size in (1, 5):
-        plot(SimilarityGraph(np.zeros((size, size)), range(size))).savefig(io.BytesIO(), dpi=40)
-
-
-def test_the_axes_given_are_used(model):
+def test_the_axes_given_are_used_and_graphs_without_edges_are_drawn(model):
     for plot in [*PANELS, *MODEL_PANELS]:
         figure = Figure()
         left, right = figure.subplots(1, 2)
         assert plot(model if plot in MODEL_PANELS else two_groups(), ax=right) is figure
         assert all((right.get_title(), right.get_xlabel(), right.get_ylabel()))
         assert not left.has_data()
+    for plot in PANELS:
+        for size in (1, 5):  # without edges
+            plot(SimilarityGraph(np.zeros((size, size)), range(size))).savefig(io.BytesIO(), dpi=40)
 
 
 @pytest.mark.parametrize("plot", [*PANELS, *MODEL_PANELS, plot_snapshots, plot_vanishing, plot_completion])

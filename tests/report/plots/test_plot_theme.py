@@ -80,6 +80,9 @@ def test_ink_can_be_read_where_it_stands() -> None:
     assert contrast(INKS["light"], WHITE) > 7
     assert contrast(INKS["dark"], DARK) > 7
     assert min(contrast(INKS["auto"], WHITE), contrast(INKS["auto"], DARK)) > 4
+    with pytest.raises(ParameterError, match="name must be one of"):
+        use_theme("black")
+    assert theme_in_use() == "auto"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -126,12 +129,6 @@ def test_weights_are_painted_over_nothing() -> None:
     assert colors[0, 3] == 0
     assert colors[1, 3] == 1
     assert min(contrast(to_hex(tuple(colors[1, :3])), paper) for paper in (WHITE, DARK)) > 3
-
-
-def test_another_name_is_refused() -> None:
-    with pytest.raises(ParameterError, match="name must be one of"):
-        use_theme("black")
-    assert theme_in_use() == "auto"
 
 
 def test_a_figure_has_a_picture_of_its_size() -> None:
