@@ -14,8 +14,8 @@ from air_recsys import AIR
 from air_recsys.images import save_image
 
 
-def words_of(line, folder):
-    return [word.format(folder) for word in line.split(" ")]
+def words_of(line, shelf):
+    return [word.format(shelf) for word in line.split(" ")]
 
 
 @pytest.mark.usefixtures("no_training")
@@ -114,10 +114,10 @@ def words_of(line, folder):
         ("demo --out {}/text.csv", ["expected a folder for --out"]),
     ],
 )
-def test_bad_input(folder, tmp_path, monkeypatch, line, said):
+def test_bad_input(shelf, tmp_path, monkeypatch, line, said):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
-    assert_refused(cli(*words_of(line, folder)), *said)
+    assert_refused(cli(*words_of(line, shelf)), *said)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -142,9 +142,9 @@ def test_bad_input(folder, tmp_path, monkeypatch, line, said):
         ("demo", "--json"),
     ],
 )
-def test_files_that_cannot_be_written_are_told_before_any_work(folder, tmp_path, monkeypatch, line, option):
+def test_files_that_cannot_be_written_are_told_before_any_work(shelf, tmp_path, monkeypatch, line, option):
     monkeypatch.chdir(tmp_path)
-    command = words_of(line, folder)
+    command = words_of(line, shelf)
     (tmp_path / "file").touch()
     for target, said in (("none/x", "found no none"), ("file/x", "found no file"), (".", "found the folder .")):
         assert_refused(cli(*command, option, target), said)
@@ -155,9 +155,9 @@ def test_files_that_cannot_be_written_are_told_before_any_work(folder, tmp_path,
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("line", ["train {}/text.csv", "evaluate {}/text.csv", "demo"])
-def test_a_gpu_where_there_is_none(folder, tmp_path, monkeypatch, line):
+def test_a_gpu_where_there_is_none(shelf, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    ended = cli(*words_of(line, folder), "--device", "cuda")
+    ended = cli(*words_of(line, shelf), "--device", "cuda")
     assert ended.status == 1
     assert "Traceback" not in ended.err
     assert ended.err.splitlines()[-1].startswith("error: device='cuda' was asked for, found 0 CUDA device(s)")
@@ -175,45 +175,45 @@ def test_a_gpu_where_there_is_none(folder, tmp_path, monkeypatch, line):
         ("skimage.metrics", "inpaint x.png --missing 0.3 --out y.png"),
     ],
 )
-def test_a_missing_extra_is_told_before_any_training(folder, tmp_path, monkeypatch, module, line):
+def test_a_missing_extra_is_told_before_any_training(shelf, tmp_path, monkeypatch, module, line):
     monkeypatch.chdir(tmp_path)
     save_image(tmp_path / "x.png", np.eye(8))
     for name in [name for name in sys.modules if name.startswith("air_recsys.adapters.")]:
         monkeypatch.delitem(sys.modules, name)  # to be imported anew
     monkeypatch.setitem(sys.modules, module, None)
-    ended = cli(*words_of(line, folder))
+    ended = cli(*words_of(line, shelf))
     assert ended.status == 1
     name = module.partition(".")[0]
     assert ended.err.splitlines()[-1].startswith(f"error: this needs {name}, which is not installed: pip install")
 
 
-def test_a_training_that_diverges(folder, tmp_path):
+def test_a_training_that_diverges(shelf, tmp_path):
     wild = ["--set", "learning_rate=1e9", "--set", "dtype=float64", "--set", "n_epochs=2000", "--set", "clip=False"]
     wild += ["--device", "cpu", "--preset", "completion"]
-    ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *wild)
+    ended = cli("train", shelf / "text.csv", "--model", tmp_path / "m.air", *wild)
     assert ended.status == 1
     assert "Traceback" not in ended.err
     assert ended.err.splitlines()[-1].startswith("error: training diverged")
     assert not (tmp_path / "m.air").exists()
 
 
-def test_an_interrupt_leaves_no_file(folder, tmp_path, monkeypatch):
+def test_an_interrupt_leaves_no_file(shelf, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(AIR, "train_by", interrupt)
-    ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *SHORT)
+    ended = cli("train", shelf / "text.csv", "--model", tmp_path / "m.air", *SHORT)
     assert ended.status == 130
     assert "Traceback" not in ended.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_of_the_system_are_one_line_too(folder, monkeypatch):
+def test_errors_of_the_system_are_one_line_too(shelf, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device", "m.air")
 
     monkeypatch.setattr("air_recsys.datasets.read_ratings", full)
-    assert_refused(cli("train", folder / "text.csv", *SHORT), "No space left on device: m.air")
+    assert_refused(cli("train", shelf / "text.csv", *SHORT), "No space left on device: m.air")
 
 
 @pytest.mark.parametrize("command", ["", "dti", "datasets"])

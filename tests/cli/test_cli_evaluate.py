@@ -22,9 +22,9 @@ from benchmarks.accuracy.ratings import rating_systems
 
 
 @pytest.mark.parametrize("how", [["--folds", 2], ["--test-fraction", 0.3, "--seed", 1]])
-def test_the_error_of_every_model_is_printed_and_written(folder, tmp_path, how):
+def test_the_error_of_every_model_is_printed_and_written(shelf, tmp_path, how):
     target = tmp_path / "e.json"
-    ended = cli("evaluate", folder / "text.csv", *how, *SHORT, "--peers", "svd, knnbaseline", "--json", target)
+    ended = cli("evaluate", shelf / "text.csv", *how, *SHORT, "--peers", "svd, knnbaseline", "--json", target)
     assert ended.status == 0
     report = read_json(target)
     names = ["AIR", "BiasModel", "GlobalMean", "Surprise SVD", "Surprise KNNBaseline"]
@@ -39,17 +39,17 @@ def test_the_error_of_every_model_is_printed_and_written(folder, tmp_path, how):
     assert report["machine"]["threads"] >= 1
 
 
-def test_dmf_stands_beside_an_air_of_the_same_objective(folder, tmp_path):
+def test_dmf_stands_beside_an_air_of_the_same_objective(shelf, tmp_path):
     chosen = ["--set", "solver=adam", "--set", "n_epochs=5", "--set", "n_factors=2", "--device", "cpu"]
-    ended = cli("evaluate", folder / "text.csv", *chosen, "--json", tmp_path / "e.json")
+    ended = cli("evaluate", shelf / "text.csv", *chosen, "--json", tmp_path / "e.json")
     assert ended.status == 0, ended.err
     rows = read_json(tmp_path / "e.json")["rows"]
     assert [row["model"] for row in rows] == ["AIR", "DMF", "BiasModel", "GlobalMean"]
 
 
-def test_lists_are_measured_beside_those_of_peers(folder, tmp_path):
+def test_lists_are_measured_beside_those_of_peers(shelf, tmp_path):
     how = ["--ranking", "--k", 3, "--set", "n_factors=3", "--peers", "als", "--json", tmp_path / "e.json"]
-    ended = cli("evaluate", folder / "text.csv", *how)
+    ended = cli("evaluate", shelf / "text.csv", *how)
     assert ended.status == 0, ended.err
     report = read_json(tmp_path / "e.json")
     assert [row["system"] for row in report["rows"]] == ["GraphRanker", "most popular", "implicit ALS"]
@@ -59,9 +59,9 @@ def test_lists_are_measured_beside_those_of_peers(folder, tmp_path):
     assert "by the number of training items" in ended.out
 
 
-def test_lists_to_be_measured_have_at_most_all_items(folder):
+def test_lists_to_be_measured_have_at_most_all_items(shelf):
     asked = ["--ranking", "--k", 5000, "--set", "n_steps=2", "--set", "n_factors=2", "--device", "cpu"]
-    ended = cli("evaluate", folder / "text.csv", *asked)
+    ended = cli("evaluate", shelf / "text.csv", *asked)
     assert ended.status == 0, ended.err
     assert "note: fewer than 5000 items are left (--k): lists have at most 6\n" in ended.err
     assert "Lists of 6 items for 7 users" in ended.out
@@ -249,9 +249,9 @@ FEW = [*SHORT, "--trials", 3]
 FIXED = {"n_sweeps": [20], "n_factors": [2], "graph_neighbors": [2]}
 
 
-def test_tune_prints_and_writes_what_the_library_finds(folder, tmp_path):
+def test_tune_prints_and_writes_what_the_library_finds(shelf, tmp_path):
     target, model = tmp_path / "t.json", tmp_path / "best.air"
-    ended = cli("tune", folder / "text.csv", *FEW, "--metric", "mae", "--seed", 4, "--json", target, "--save", model)
+    ended = cli("tune", shelf / "text.csv", *FEW, "--metric", "mae", "--seed", 4, "--json", target, "--save", model)
     assert ended.status == 0, ended.err
     expected = tune(ratings("text"), space=FIXED, n_trials=3, metric="mae", random_state=4, device="cpu")
     figures = read_json(target)
@@ -274,19 +274,19 @@ def test_tune_prints_and_writes_what_the_library_finds(folder, tmp_path):
     )
 
 
-def test_the_settings_that_are_printed_are_options_of_train(folder, tmp_path):
-    ended = cli("tune", folder / "text.csv", *FEW, "--json", tmp_path / "t.json")
+def test_the_settings_that_are_printed_are_options_of_train(shelf, tmp_path):
+    ended = cli("tune", shelf / "text.csv", *FEW, "--json", tmp_path / "t.json")
     words = [word for line in ended.out.splitlines() if line.startswith("  --set") for word in line.split()]
-    assert cli("train", folder / "text.csv", "--model", tmp_path / "m.air", "--device", "cpu", *words).status == 0
+    assert cli("train", shelf / "text.csv", "--model", tmp_path / "m.air", "--device", "cpu", *words).status == 0
     model = AIR.load(tmp_path / "m.air")
     best = read_json(tmp_path / "t.json")["best_params"]
     learned = model.get_params(deep=False) | model.solver.get_params()
     assert {name: learned[name] for name in best} == best
 
 
-def test_a_study_goes_on_and_another_search_is_refused(folder, tmp_path):
+def test_a_study_goes_on_and_another_search_is_refused(shelf, tmp_path):
     study, target = tmp_path / "s.db", tmp_path / "t.json"
-    begun = ["tune", folder / "text.csv", *SHORT, "--study", study, "--json", target]
+    begun = ["tune", shelf / "text.csv", *SHORT, "--study", study, "--json", target]
     assert cli(*begun, "--trials", 1).status == 0
     first = read_json(target)
     assert cli(*begun, "--trials", 3).status == 0
@@ -298,10 +298,10 @@ def test_a_study_goes_on_and_another_search_is_refused(folder, tmp_path):
     assert ended.err.splitlines()[-1].startswith("error: the study 'air_recsys' was made with metric=rmse, found mae")
 
 
-def test_ranges_and_choices(folder, tmp_path):
+def test_ranges_and_choices(shelf, tmp_path):
     domains = ["--space", "weight_decay=2:5", "--space", "schedule=linear,constant", "--space", "n_epochs=10"]
     domains += ["--space", "solver=adam", "--device", "cpu"]
-    ended = cli("tune", folder / "integer.csv", *domains, "--trials", 6, "--json", tmp_path / "t.json")
+    ended = cli("tune", shelf / "integer.csv", *domains, "--trials", 6, "--json", tmp_path / "t.json")
     assert ended.status == 0, ended.err
     trials = read_json(tmp_path / "t.json")["trials"]
     assert all(2 <= trial["weight_decay"] <= 5 for trial in trials[1:])
