@@ -227,9 +227,8 @@ def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
         raise DataFileError(f"expected a CSV with the model's item ids and titles in {file}, found: {error}") from None
     named = table.dropna(subset=[name]).set_index(name).rename_axis("id")
     if not named.index.is_unique:
-        raise DataFileError(
-            f"the ids of {file} must be distinct, found {named.index[named.index.duplicated()][0]!r} twice"
-        )
+        repeated = named.index[named.index.duplicated()].tolist()[0]
+        raise DataFileError(f"the ids of {file} must be distinct, found {repeated!r} twice")
     if not named.index.isin(item_ids).any():
         raise DataFileError(
             f"expected titles of the model's items in {file}, found none of their ids in its column {name!r}: they "
