@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,35 @@ def cli(*arguments: object) -> Ended:
         main([str(argument) for argument in arguments])
     code: Any = ended.value.code
     return Ended(code, out.getvalue(), err.getvalue())
+
+
+def shell(line: str) -> Ended:
+    """Run a line such as ``air-recsys train FILE``."""
+    program, *arguments = shlex.split(line)
+    assert program == "air-recsys"
+    return cli(*arguments)
+
+
+def answers(line: str) -> list[list[str]]:
+    """Return the words of each line that a command prints, which must end well and say nothing else."""
+    ended = shell(line)
+    assert (ended.status, ended.err) == (0, "")
+    return [words.split() for words in ended.out.splitlines()]
+
+
+def assert_refused(ended: Ended, *said: str) -> None:
+    """Check that a command ended with one line of an error that says all of that."""
+    assert ended.status > 0
+    assert "Traceback" not in ended.out
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1, ended.err
+    for words in said:
+        assert words in ended.err
+
+
+def refuses(line: str, *said: str) -> None:
+    """Check that a line is refused as `assert_refused` says."""
+    assert_refused(shell(line), *said)
 
 
 def read_json(path: Path) -> Any:
@@ -68,6 +98,7 @@ def fill(root: Path) -> Path:
     (root / "empty.csv").write_bytes(b"")
     (root / "broken.csv").write_text("user,item,rating\na,x,1\nb,x,2,3,4\n", encoding="utf-8")
     (root / "words.csv").write_text("user,item,rating\na,x,1\nb,x,many\n", encoding="utf-8")
+    (root / "strange.csv").write_text("id,title\nx,y\n", encoding="utf-8")
     (root / "binary.csv").write_bytes(np.random.default_rng(0).bytes(500))
     (root / "truncated.air").write_bytes((root / "text.air").read_bytes()[:-100])
     metadata, arrays = parts_of(root / "text.air")

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -68,3 +69,39 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return workers.Done(*(sum(row[name][0] for row in rows) for name in workers.Done._fields))
 
     monkeypatch.setattr(scoring, "run_pool", run)
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables and models, good and bad, for the command line; no test changes them."""
+    from cli_cases import fill
+
+    return fill(tmp_path_factory.mktemp("shelf"))
+
+
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings that fail: what is wrong has to be told before them."""
+    from air_recsys.models import AIR, PatchAIR
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("trained before the input was checked")
+
+    monkeypatch.setattr(AIR, "train_by", refuse)
+    monkeypatch.setattr(PatchAIR, "learn", refuse)
+
+
+@pytest.fixture(scope="session")
+def chromium_page() -> Iterator[Any]:
+    """The explorer in one Chromium for all tests of it."""
+    from browsers import chromium
+    from explorer_page import Page
+
+    with chromium(logs=("browser", "performance")) as browser:
+        yield Page(browser)
+
+
+@pytest.fixture
+def page(chromium_page: Any) -> Any:
+    """The explorer in Chromium, where the module of a test has no other page."""
+    return chromium_page

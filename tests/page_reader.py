@@ -1,8 +1,19 @@
 """A page as a reader meets it."""
 
+import json
+import re
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 VOID = {"meta", "img", "link", "br"}
+
+
+def data_of(path: Path) -> dict[str, Any]:
+    """The data of an explorer's page, read as the browser does."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
 
 
 class Page(HTMLParser):

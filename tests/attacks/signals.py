@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +21,11 @@ from air_recsys.storage.validation import check_integer
 from attacks.processes import program, wait_for
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings
-_SETTINGS = ["--set", "solver=langevin", "--set", "n_sweeps=300", "--set", "n_factors=4", "--device", "cpu"]
+_SETTINGS = ["--set", "solver=langevin", "--set", "n_sweeps=100", "--set", "n_factors=4", "--device", "cpu"]
 _SECONDS = 120  # in which a command has to end
 _PAUSE = 0.01  # seconds between signals that come in a row
+Run = Callable[[list[str]], tuple[Any, str]]
+"""Runs a command line, and returns its status and its standard error."""
 
 
 class Case(NamedTuple):
@@ -70,20 +72,27 @@ def signalled_commands(n_runs: int, seed: int) -> tuple[list[dict[str, Any]], li
     return rows, notes
 
 
-def left_alone(place: Path) -> tuple[AIR, float]:
+def run_command(arguments: list[str]) -> tuple[Any, str]:
+    """Run a command line in a process of its own."""
+    return _end(_start(arguments))
+
+
+def left_alone(place: Path, run: Run = run_command) -> tuple[AIR, float]:
     """Write the ratings, and return the model of a training that is left alone, and its seconds."""
     make_planted_ratings(*_SHAPE, random_state=0).interactions.to_frame().to_csv(place / "ratings.csv", index=False)
     (place / "whole").mkdir()
     started = time.perf_counter()
-    status, errors = _end(_start(place / "ratings.csv", place / "whole"))
+    status, errors = run(_command(place / "ratings.csv", place / "whole"))
     assert status == 0, errors
     return AIR.load(place / "whole" / "model.air"), time.perf_counter() - started
 
 
-def faults_of(case: Case, table: Path, place: Path, seconds: float, expected: AIR) -> list[str]:
-    """Run a case once; return what is wrong, at most one thing."""
+def faults_of(
+    case: Case, table: Path, place: Path, seconds: float, expected: AIR, run: Run = run_command
+) -> list[str]:
+    """Run a case once, and by `run` the same command again; return what is wrong, at most one thing."""
     place.mkdir()
-    process = _start(table, place)
+    process = _start(_command(table, place))
     if case.in_training:
         wait_for(place / "run.ckpt", process)
     time.sleep(seconds / 4 if case.in_training else seconds)
@@ -98,19 +107,19 @@ def faults_of(case: Case, table: Path, place: Path, seconds: float, expected: AI
     if case.in_training and "Traceback" in errors:
         return [f"a traceback, {errors[-300:]!r}"]
     try:
-        return _faults_left(case, table, place, expected)
+        return _faults_left(case, _command(table, place), place, expected, run)
     except AirRecsysError as error:
         return [str(error)]
 
 
-def _faults_left(case: Case, table: Path, place: Path, expected: AIR) -> list[str]:
+def _faults_left(case: Case, command: list[str], place: Path, expected: AIR, run: Run) -> list[str]:
     """Read what a command has left and let it go on; return what is wrong."""
     model, checkpoint = place / "model.air", place / "run.ckpt"
     if model.exists():
         AIR.load(model)
     elif case.is_usable:
         return ["no model"]
-    status, errors = _end(_start(table, place))
+    status, errors = run(command)
     if status != 0:
         return [f"the same command ends with status {status}, {errors[-300:]!r}"]
     same = np.array_equal(AIR.load(model).user_factors_, expected.user_factors_)
@@ -118,11 +127,15 @@ def _faults_left(case: Case, table: Path, place: Path, expected: AIR) -> list[st
     return [] if same and not others else [f"another model, or further files: {', '.join(others)}"]
 
 
-def _start(table: Path, place: Path) -> subprocess.Popen[str]:
+def _command(table: Path, place: Path) -> list[str]:
     files = ["--model", str(place / "model.air"), "--checkpoint", str(place / "run.ckpt"), "--every", "1"]
+    return ["train", str(table), *_SETTINGS, *files]
+
+
+def _start(arguments: list[str]) -> subprocess.Popen[str]:
     with thread_variables(1):
         return subprocess.Popen(
-            program(["train", str(table), *_SETTINGS, *files]),
+            program(arguments),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

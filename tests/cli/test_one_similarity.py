@@ -1,12 +1,10 @@
 """A pair has one number: in `similar_items`, files, the explorer, `explain`, a service and the command line."""
 
-import json
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import cli, read_json
+from page_reader import data_of
 
 from air_recsys import AIR, Interactions
 from air_recsys.models import Recommender
@@ -53,9 +51,7 @@ def lists(model, side, ids):
 
 def of_page(path, name, id):
     """The neighbours that a page lists: the edges of a node in their order."""
-    found = re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    graph = next(graph for graph in json.loads(found[1])["graphs"] if graph["name"] == name)
+    graph = next(graph for graph in data_of(path)["graphs"] if graph["name"] == name)
     step, ids = graph["steps"][-1], graph["ids"]
     edges = zip(step["sources"], step["targets"], step["weights"], strict=True)
     pairs = ((ids[a], ids[b], weight) for a, b, weight in edges)
@@ -102,23 +98,15 @@ def test_reasons_have_the_same_number(case):
             assert edge["weight"] == alike.get(edge["neighbor"], 0.0)
 
 
-def test_numbers_are_in_0_to_1_with_four_digits_and_lists_in_order(case):
-    model, _ = case
-    for side in SIDES:
-        weights = getattr(model, f"{side}_graph_").to_scipy().data
-        assert weights.min() > 0
-        assert weights.max() == 1
-        assert all(float(f"{weight:.4g}") == weight for weight in weights)
-        for found in lists(model, side, [f"{side[0]}0", f"{side[0]}9"]).values():
-            assert [weight for _, weight in found] == sorted((weight for _, weight in found), reverse=True)
-
-
-def test_equal_numbers_are_ordered_by_common_ratings(case):
+def test_numbers_are_in_0_to_1_with_four_digits_and_in_order_of_them_and_of_common_ratings(case):
     model, _ = case
     rated = (~np.isnan(model.interactions_.to_dense())).astype(int)
     for side, rows in (("item", rated.T), ("user", rated)):
-        shared = rows @ rows.T
-        ids = getattr(model, f"{side}_graph_").ids.tolist()
+        graph, shared = getattr(model, f"{side}_graph_"), rows @ rows.T
+        weights, ids = graph.to_scipy().data, graph.ids.tolist()
+        assert weights.min() > 0
+        assert weights.max() == 1
+        assert all(float(f"{weight:.4g}") == weight for weight in weights)
         for row, id in enumerate(ids):
             found = getattr(model, f"similar_{side}s")(id, 100)
             keys = [(-weight, -shared[row, ids.index(o)], ids.index(o)) for o, weight in found.to_numpy().tolist()]
@@ -127,9 +115,6 @@ def test_equal_numbers_are_ordered_by_common_ratings(case):
 
 def test_the_steps_of_the_page_have_the_same_unit(tmp_path):
     model = PRESETS["completion"]().fit(table("completion"))
-    page = explorer_of(model, tmp_path / "page.html").read_text(encoding="utf-8")
-    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    steps = json.loads(found[1])["graphs"][0]["steps"]
+    steps = data_of(explorer_of(model, tmp_path / "page.html"))["graphs"][0]["steps"]
     assert [step["epoch"] for step in steps] == [10, None]
     assert [max(step["weights"]) for step in steps] == [1, 1]

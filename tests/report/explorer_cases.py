@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
-from made_films import ADJECTIVES, NOUNS
+from made_films import GraphSize, made_graph
 
-from air_recsys import SimilarityGraph
+from air_recsys import Interactions, SimilarityGraph
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -17,27 +15,11 @@ HOSTILE = (
 )
 
 
-def planted(n_nodes: int = 3706, n_groups: int = 18, n_neighbors: int = 13, kind: str = "item") -> SimilarityGraph:
+def planted(n_nodes: int = 3706, n_groups: int = 18, kind: str = "item") -> SimilarityGraph:
     """A graph of the size of MovieLens-1M's items: nodes with neighbours mostly of their own group, and titles."""
-    rng = np.random.default_rng(0)
-    group = np.sort(rng.choice(n_groups, n_nodes, p=rng.dirichlet(np.full(n_groups, 4.0))))
-    starts = np.searchsorted(group, np.arange(n_groups + 1))
-    rows = np.repeat(np.arange(n_nodes), n_neighbors)
-    low, high = starts[group[rows]], starts[group[rows] + 1]
-    inside = low + (rng.random(rows.size) * (high - low)).astype(int)
-    columns = np.where(rng.random(rows.size) < 0.9, inside, rng.integers(n_nodes, size=rows.size))
-    half = sp.csr_array((rng.gamma(2.0, size=rows.size), (rows, columns)), shape=(n_nodes, n_nodes))
-    titles = [
-        f"{ADJECTIVES[rng.integers(11)]} {NOUNS[rng.integers(10)]} ({1930 + number % 70})" for number in rows[::13]
-    ]
-    table: dict[str, Any] = {
-        "title": titles,
-        "year": [float(title[-5:-1]) for title in titles],
-        "group": [f"shelf {number}" for number in group],
-    }
-    frame = pd.DataFrame(table, index=pd.RangeIndex(1, n_nodes + 1))
-    graph = SimilarityGraph(half + half.T, frame.index, kind=kind)
-    return graph.with_attributes(frame, label="title")
+    graph = made_graph(GraphSize(n_nodes, 12 * n_nodes, n_groups))
+    table = graph.attributes.rename(columns={"shelf": "group"})
+    return SimilarityGraph(graph.to_scipy(), graph.ids, kind=kind, attributes=table, label="title")
 
 
 def weaker(graph: SimilarityGraph, share: float) -> SimilarityGraph:
@@ -53,3 +35,11 @@ def ring(n_nodes: int = 8, **attributes: Any) -> SimilarityGraph:
     for node in range(n_nodes - 1):
         adjacency[node, node + 1] = adjacency[node + 1, node] = node + 1
     return SimilarityGraph(adjacency, [f"n{node}" for node in range(n_nodes)], kind="item", **attributes)
+
+
+def rated(n_users: int, n_items: int) -> Interactions:
+    """Ratings of 1 to 5 by a factor and noise, of which six in ten are known."""
+    rng = np.random.default_rng(0)
+    tastes = np.outer(rng.normal(size=n_users), rng.normal(size=n_items))
+    truth = np.round((3 + tastes + 0.4 * rng.normal(size=tastes.shape)).clip(1, 5))
+    return Interactions.from_dense(np.where(rng.random(truth.shape) < 0.6, truth, np.nan))

@@ -1,6 +1,5 @@
-"""Looking closer in the explorer, in Chromium: paths, filters, selections, the minimap, lists by keys."""
+"""Looking closer in the explorer, in Chromium: paths, filters, selections, the minimap, steps, other edges."""
 
-import io
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -8,29 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from browsers import CONTRAST, webdriver
+from browsers import webdriver
 from explorer_cases import HOSTILE, planted
-from explorer_page import Page, downloads, explorer_in_chromium
+from explorer_page import Page
 from scipy.sparse.csgraph import dijkstra
 from selenium.webdriver.common.keys import Keys
 
-from air_recsys import Interactions, SimilarityGraph
+from air_recsys import AIR, Interactions, SimilarityGraph
 from air_recsys.graphs.naming import fit, traits_of
-from air_recsys.report import write_explorer
+from air_recsys.report import explorer_of, write_explorer
 
-TOOLS = (
-    "#filters-toggle, #passing, #filter-fields legend, .ends input, .choice .what, .choice .count, #clear-filters, "
-    "#show-selected, #clear-selected, #select-node, .asking label, #path-about, #path-clear, #path-list .what, "
-    "#path-list .why, #lasso"
-)
 N_JOINED = 40  # films in two groups; two more know only each other
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory) -> Iterator[Page]:
-    """One browser for all tests here."""
-    with explorer_in_chromium(tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +53,10 @@ def path(films, tmp_path_factory) -> Path:
 @pytest.fixture
 def opened(page, path) -> Iterator[Page]:
     """The page, freshly opened; whatever is done, no text runs and nothing fails."""
-    page.browser.get("about:blank")
     page.open(path)
     yield page
     assert page.script("return [window.hacked ?? null, document.querySelectorAll('img').length]") == [None, 0]
     assert page.errors() == []
-
-
-def go(page: Page, path: Path, link: str) -> None:
-    """Open the page with a state in its link."""
-    page.browser.get("about:blank")
-    page.browser.get(path.as_uri() + link)
-    page.wait(lambda: page.ready_ms() is not None)
 
 
 def type_into(page: Page, selector: str, *keys: str) -> None:
@@ -86,12 +65,8 @@ def type_into(page: Page, selector: str, *keys: str) -> None:
     box.send_keys(*keys)
 
 
-# -------------------------------------------------------------------- paths
-
-
 def test_the_strongest_path_is_that_of_dijkstra(opened, films, path):
-    opened.search("30")
-    opened.press(Keys.ENTER)
+    opened.take("30")
     type_into(opened, "#path-to", "</script", Keys.ENTER)
     weights = films.to_scipy()
     lengths = weights.copy()
@@ -109,9 +84,7 @@ def test_the_strongest_path_is_that_of_dijkstra(opened, films, path):
     assert f"{len(found)} edges" in opened.text("#path-about")
     marked = opened.script("return explorer.view.scene.links.filter((l) => l.seen && explorer.view.touches(l)).length")
     assert marked == len(found)
-    opened.wait(lambda: "to=0" in opened.script("return location.hash"))
-    link = opened.script("return location.hash")
-    go(opened, path, link)
+    opened.open(path, opened.link("to=0"))
     assert opened.texts("#path-list .what") == [films.labels[node] for node in expected]
     opened.press(Keys.ESCAPE)  # the path goes first
     assert opened.hidden("#path-list")
@@ -119,8 +92,7 @@ def test_the_strongest_path_is_that_of_dijkstra(opened, films, path):
 
 
 def test_no_path_is_said(opened):
-    opened.search("40")
-    opened.press(Keys.ENTER)
+    opened.take("40")
     type_into(opened, "#path-to", "Film 7", Keys.ENTER)
     assert opened.text("#path-about").startswith("No path: the")
     assert opened.text("#path-about").endswith("do not join it to Film 7.")
@@ -131,22 +103,17 @@ def test_no_path_is_said(opened):
 
 
 def test_one_walks_along_a_path(opened, path):
-    go(opened, path, "#node=30&to=0")
+    opened.open(path, "#node=30&to=0")
     whole = opened.texts("#path-list .what")
     opened.find("#path-list li:nth-child(2)").click()
     assert opened.text("#name") == whole[1]
     assert opened.texts("#path-list .what") == whole[1:]
-    opened.search("41")
-    opened.press(Keys.ENTER)
+    opened.take("41")
     assert opened.hidden("#path-list")
 
 
-# -------------------------------------------------------------------- lists by keys
-
-
 def test_neighbours_are_a_listbox(opened):
-    opened.search("5")
-    opened.press(Keys.ENTER)
+    opened.take("5")
     names = opened.texts("#list .what")
     focused = "return document.activeElement.querySelector('.what')?.textContent ?? null"
     assert opened.find("#list").get_attribute("role") == "listbox"
@@ -165,19 +132,6 @@ def test_neighbours_are_a_listbox(opened):
     assert opened.text("#name") == names[1]
 
 
-# -------------------------------------------------------------------- filters
-
-
-def seen(page: Page) -> list[int]:
-    return sorted(page.script("return explorer.view.scene.nodes.filter((n) => n.seen).map((n) => n.key)"))
-
-
-def saved_csv(page: Page) -> pd.DataFrame:
-    downloads(page)
-    page.find("#save-csv").click()
-    return pd.read_csv(io.StringIO(page.script("return saved.at(-1)[2]")))
-
-
 def test_filters_by_numbers_and_texts(opened, films, path):
     table = films.attributes
     opened.find("#filters-toggle").click()
@@ -185,26 +139,25 @@ def test_filters_by_numbers_and_texts(opened, films, path):
     assert HOSTILE[1] in opened.texts("#filter-fields .choice > summary")
     type_into(opened, '[aria-label="year at least"]', "1965")
     late = np.flatnonzero(table["year"] >= 1965)
-    assert seen(opened) == late.tolist()  # without those of no year
+    assert opened.seen() == late.tolist()  # without those of no year
     assert opened.text("#passing") == f"{late.size} of 42 items pass"
     opened.find("#filter-fields .choice:last-of-type summary").click()
     opened.script("[...document.querySelectorAll('.choice summary')].find((e) => e.textContent === 'genre').click()")
     drama = "[...document.querySelectorAll('.choice label')].find((e) => e.textContent.startsWith('Drama'))"
     opened.script(f"{drama}.click()")
     both = np.flatnonzero((table["year"] >= 1965) & table["genre"].str.contains("Drama"))
-    assert seen(opened) == both.tolist()
-    assert set(saved_csv(opened)["id"]) == set(both)
+    assert opened.seen() == both.tolist()
+    assert set(opened.saved_csv()["id"]) == set(both)
     community = opened.script("return explorer.graph.communities[arguments[0]]", int(both[0]))
     opened.find(f"#legend li:nth-child({community + 1}) button").click()
     inside = opened.script("return explorer.graph.members.get(arguments[0])", community)
-    assert seen(opened) == sorted(set(both) & set(inside))
-    assert set(saved_csv(opened)["id"]) == set(both) & set(inside)
-    opened.wait(lambda: "only=" in opened.script("return location.hash"))
-    go(opened, path, opened.script("return location.hash"))
-    assert seen(opened) == sorted(set(both) & set(inside))
+    assert opened.seen() == sorted(set(both) & set(inside))
+    assert set(opened.saved_csv()["id"]) == set(both) & set(inside)
+    opened.open(path, opened.link("only="))
+    assert opened.seen() == sorted(set(both) & set(inside))
     assert opened.script("return document.querySelector('[aria-label=\"year at least\"]').value") == "1965"
     opened.find("#clear-filters").click()
-    assert seen(opened) == sorted(inside)
+    assert opened.seen() == sorted(inside)
 
 
 def test_texts_that_would_run_are_choices(opened, path):
@@ -213,21 +166,17 @@ def test_texts_that_would_run_are_choices(opened, path):
     opened.script(
         "[...document.querySelectorAll('.choice label')].find((e) => e.textContent.startsWith('</script>')).click()"
     )
-    assert seen(opened) == list(range(0, 42, 2))
-    opened.wait(lambda: "if+" in opened.script("return location.hash"))
-    go(opened, path, opened.script("return location.hash"))
-    assert seen(opened) == list(range(0, 42, 2))
+    assert opened.seen() == list(range(0, 42, 2))
+    opened.open(path, opened.link("if+"))
+    assert opened.seen() == list(range(0, 42, 2))
 
 
-@pytest.mark.parametrize("link", ["#if+year=a..b&if+genre=None&if+no=1..2&in=x&to=3", "#in=&node=1&to=1", "#if+="])
-def test_links_that_are_wrong_select_and_filter_nothing(opened, path, link):
-    go(opened, path, link)
-    assert seen(opened) == list(range(42))
-    assert opened.hidden("#selected")
-    assert opened.hidden("#path-told")
-
-
-# -------------------------------------------------------------------- selections
+def test_links_that_are_wrong_select_and_filter_nothing(opened, path):
+    for link in ("#if+year=a..b&if+genre=None&if+no=1..2&in=x&to=3", "#in=&node=1&to=1", "#if+="):
+        opened.open(path, link)
+        assert opened.seen() == list(range(42))
+        assert opened.hidden("#selected")
+        assert opened.hidden("#path-told")
 
 
 def draw(page: Page, places: list[list[float]], shift: bool = True) -> None:
@@ -256,7 +205,7 @@ def draw_by_finger(page: Page, places: list[list[float]]) -> None:
 
 def left_half(page: Page) -> tuple[list[list[float]], list[int]]:
     """A loop round the left half of the picture, and which nodes are in it."""
-    page.drawn_pixels()
+    page.pixels()
     width, height = page.script("const e = explorer.view.element; return [e.clientWidth, e.clientHeight]")
     inside = page.script(
         "return explorer.view.scene.nodes.filter((n) => n.seen && "
@@ -283,14 +232,13 @@ def test_a_loop_selects(opened, path, how):
     assert opened.text("#show-selected") == f"{len(inside)} selected"
     assert opened.script(camera) == before  # the picture stays where it is
     assert opened.find("#lasso").get_attribute("aria-pressed") == "false"
-    assert sorted(saved_csv(opened)["id"]) == inside
+    assert sorted(opened.saved_csv()["id"]) == inside
     opened.find("#show-table").click()
     assert len(opened.texts("#rows tbody tr")) == len(inside)
     assert "genre" in opened.texts("#rows th")
     opened.press(Keys.ESCAPE)
-    opened.wait(lambda: "in=" in opened.script("return location.hash"))
-    go(opened, path, opened.script("return location.hash"))
-    assert sorted(saved_csv(opened)["id"]) == inside
+    opened.open(path, opened.link("in="))
+    assert sorted(opened.saved_csv()["id"]) == inside
     opened.press(Keys.ESCAPE)
     assert opened.hidden("#selected")
     assert opened.hidden("#panel")
@@ -316,8 +264,7 @@ def test_a_selection_by_keys(opened, films):
     opened.press(Keys.ENTER, "s")
     assert opened.text("#select-node") == "Remove from selection"
     assert HOSTILE[0] in opened.text("#status")
-    opened.search("7")
-    opened.press(Keys.ENTER)
+    opened.take("7")
     opened.find("#select-node").send_keys(Keys.ENTER)
     assert opened.text("#show-selected") == "2 selected"
     opened.find("#show-selected").click()
@@ -335,13 +282,13 @@ def test_a_selection_or_a_community_has_no_surroundings(opened):
     for choice in ("{ selected: true }", "{ community: 0 }"):
         opened.script("explorer.selected.set([1, 2]); explorer.choose({ node: 5 })")
         opened.find("#ego label:nth-of-type(2)").click()
-        assert len(seen(opened)) < 42
+        assert len(opened.seen()) < 42
         opened.script(f"explorer.choose({choice})")
-        assert len(seen(opened)) == 42
+        assert len(opened.seen()) == 42
 
 
 def test_a_click_with_shift_adds_and_removes(opened):
-    opened.drawn_pixels()
+    opened.pixels()
     place = opened.script("""
         const { view } = explorer;
         const at = (n) => view.canvas.graph2ScreenCoords(n.x, n.y);
@@ -357,14 +304,11 @@ def test_a_click_with_shift_adds_and_removes(opened):
     assert opened.hidden("#selected")
 
 
-# -------------------------------------------------------------------- the minimap
-
-
 def test_the_minimap_shows_and_moves(page, opened, path):
     assert opened.hidden("#minimap")  # all of it is seen
     for _ in range(3):
         opened.find("#zoom-in").click()
-        opened.drawn_pixels()
+        opened.pixels()
     assert not opened.hidden("#minimap")
     assert opened.find("#minimap").get_attribute("aria-hidden") == "true"
     center = "const { x, y } = explorer.view.canvas.centerAt(); return [x, y]"
@@ -381,24 +325,9 @@ def test_the_minimap_shows_and_moves(page, opened, path):
     opened.press("0")
     page.open(path, size=(390, 844))
     opened.script("explorer.view.canvas.zoom(8)")
-    opened.drawn_pixels()
+    opened.pixels()
     assert opened.script("return getComputedStyle(document.getElementById('minimap')).display") == "none"
     assert opened.script("return document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_texts_of_the_tools_stand_out(opened, path, page, dark):
-    page.open(path, dark=dark)
-    page.script("document.querySelectorAll('#filters, .choice').forEach((e) => { e.open = true; })")
-    page.script("explorer.selected.toggle(2); explorer.choose({ node: 5, to: 9 })")
-    page.script("document.querySelector('.choice input').click(); explorer.selected.lasso.arm(true)")
-    page.drawn_pixels()
-    selectors = TOOLS.split(", ")
-    ratios = dict(zip(selectors, page.script(CONTRAST, selectors), strict=True))
-    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
-
-
-# -------------------------------------------------------------------- large graphs
 
 
 def test_the_tools_work_where_communities_are_drawn(page, tmp_path):
@@ -406,14 +335,12 @@ def test_the_tools_work_where_communities_are_drawn(page, tmp_path):
     page.open(write_explorer(tmp_path / "g.html", graph, max_nodes=199))
     first = page.script("return explorer.graph.members.get(0)")
     page.script("explorer.filters.setWanted('group', new Set(['shelf 1'])); explorer.refresh()")
-    shown = page.script("return explorer.view.scene.nodes.filter((n) => n.seen).map((n) => n.key)")
     having = np.flatnonzero(graph.attributes["group"] == "shelf 1")
-    assert set(shown) == {graph.communities().iloc[node] for node in having}
+    assert set(page.seen()) == {graph.communities().iloc[node] for node in having}
     page.script("explorer.filters.clear(); explorer.refresh(); explorer.selected.take(({ x }) => true)")
     assert page.text("#show-selected") == "200 selected"
     assert set(first) <= set(page.script("return [...explorer.selected.nodes]"))
-    page.search(str(graph.ids[0]))
-    page.press(Keys.ENTER)
+    page.take(str(graph.ids[0]))
     type_into(page, "#path-to", str(graph.ids[199]), Keys.ENTER)
     path = page.texts("#path-list .what")
     assert path[0] == graph.labels[0]
@@ -422,3 +349,90 @@ def test_the_tools_work_where_communities_are_drawn(page, tmp_path):
     keys = page.script("return explorer.view.scene.nodes.map((n) => n.label)")
     assert sorted(keys) == sorted(path)
     assert page.errors() == []
+
+
+PLACES = "return explorer.view.scene.nodes.map((n) => [n.key, n.x, n.y, n.color]).sort((a, b) => a[0] - b[0])"
+
+
+@pytest.fixture(scope="module")
+def sourced(tmp_path_factory) -> Path:
+    """The page of a model that was read from a file."""
+    folder = tmp_path_factory.mktemp("model")
+    rng = np.random.default_rng(0)
+    same = np.equal.outer(np.arange(60) // 30, np.arange(40) // 20)
+    shown = rng.random((60, 40)) < np.where(same, 0.8, 0.15)
+    ratings = np.where(shown, rng.integers(1, 6, shown.shape).astype(float), np.nan)
+    options = {"n_factors": 2, "graph_neighbors": 5, "n_sweeps": 6, "random_state": 0, "device": "cpu"}
+    model = AIR.for_ratings(**options, snapshot_epochs=[0, 1, 3]).fit(ratings)
+    return explorer_of(AIR.load(model.save(folder / "model.air")), folder / "page.html")
+
+
+@pytest.fixture
+def stepped(page, sourced) -> Page:
+    """The page, freshly opened."""
+    page.open(sourced)
+    return page
+
+
+def other_edges(page: Page) -> None:
+    page.find("#source label:nth-of-type(2)").click()
+
+
+def test_the_slider_goes_through_the_steps_of_a_file(stepped):
+    assert not stepped.hidden("#steps")
+    assert stepped.text("#epoch") == "(trained)"
+    places = stepped.script(PLACES)
+    seen = []
+    for _ in range(3):
+        stepped.find("#step").send_keys(Keys.ARROW_LEFT)
+        seen.append(stepped.text("#epoch"))
+        assert [each[:3] for each in stepped.script(PLACES)] == [each[:3] for each in places]
+    assert seen == ["epoch 3", "epoch 1", "epoch 0"]
+    assert stepped.errors() == []
+
+
+def test_the_switch_changes_edges_and_nothing_else(stepped):
+    before, summary = stepped.script(PLACES), stepped.text("#summary")
+    zoom = "return [explorer.view.canvas.zoom(), explorer.view.canvas.centerAt()]"
+    view = stepped.script(zoom)
+    ends = "return explorer.graph.step.sources.map((s, e) => [s, explorer.graph.step.targets[e]])"
+    learned = stepped.script(ends)
+    other_edges(stepped)
+    assert stepped.script(PLACES) == before
+    pattern = stepped.script(ends)
+    assert stepped.script(zoom) == view
+    assert stepped.script(ends) != learned
+    assert stepped.text("#summary") != summary
+    assert stepped.number("#drawn") > 0
+    stepped.find("#step").send_keys(Keys.ARROW_LEFT)
+    assert stepped.text("#epoch") == "epoch 3"
+    assert stepped.script(ends) == pattern  # of no step of the training
+    stepped.find("#step").send_keys(Keys.END)
+    stepped.find("#source label:nth-of-type(1)").click()
+    assert stepped.script(ends) == learned
+    assert stepped.text("#summary") == summary
+    assert stepped.errors() == []
+
+
+def test_neighbours_are_those_of_the_edges_shown(stepped):
+    stepped.take("7")
+    learned = stepped.texts("#list .what")
+    other_edges(stepped)
+    assert stepped.text("#name") == "7"
+    by_pattern = stepped.texts("#list .what")
+    assert by_pattern
+    assert by_pattern != learned
+    kept = stepped.script("return explorer.graph.neighbors(7).map(({ node }) => explorer.graph.labels[node])")
+    assert by_pattern == kept[:200]
+    assert "rated both" in stepped.text("#list .why")
+
+
+def test_the_choice_of_edges_is_in_the_link_and_of_each_graph(stepped, sourced):
+    other_edges(stepped)
+    stepped.open(sourced, stepped.link("source=pattern"))
+    assert stepped.find('input[name="edges"][value="pattern"]').is_selected()
+    stepped.find("#switch label:nth-of-type(2)").click()
+    assert stepped.find('input[name="edges"][value="learned"]').is_selected()
+    stepped.find("#switch label:nth-of-type(1)").click()
+    assert stepped.find('input[name="edges"][value="pattern"]').is_selected()
+    assert stepped.errors() == []

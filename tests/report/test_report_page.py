@@ -3,22 +3,27 @@
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from explorer_cases import rated
 from page_reader import Page
 
 from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
 from air_recsys.evaluation.held_out import evaluate_model
+from air_recsys.evaluation.resampling import Advantage, Interval
 from air_recsys.exceptions import DataError, MissingExtraError, NotFittedError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models import GlobalMean
 from air_recsys.report import sections
 from air_recsys.report.document import element, number_text, table
-from air_recsys.report.learned import graph_section
-from air_recsys.report.page import _item_names, write_report
+from air_recsys.report.learned import graph_section, learned_section, parameters_section
+from air_recsys.report.page import _item_names, report_html, write_report
+from air_recsys.report.summary import advantage_text, calibration_section, errors_section, summary_section
 from air_recsys.splits import random_holdout
 
 SHORT = {"n_epochs": 60, "device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01}
@@ -55,16 +60,19 @@ def written(model, tmp_path, **options):
     return Page(write_report(model, tmp_path / "page.html", **options).read_text(encoding="utf-8"))
 
 
-# -------------------------------------------------------------------- the file
-
-
-def test_the_page_is_well_formed_and_every_link_has_its_place(text, page):
+def test_the_page_is_well_formed_and_can_be_read_without_eyes(text, page):
     assert text.startswith("<!DOCTYPE html>")
     assert len(page.ids) == len(set(page.ids))
     assert page.values("section", "id") == SECTIONS
     assert page.values("a", "href") == [f"#{name}" for name in SECTIONS]
     assert page.values("html", "lang") == ["en"]
     assert page.tags.count("h1") == page.tags.count("main") == page.tags.count("title") == 1
+    assert page.tags.count("table") == page.tags.count("caption")
+    assert all(len(words) > 20 for words in page.values("svg", "aria-label"))
+    assert page.values("svg", "role") == ["img"] * page.tags.count("svg")
+    assert set(page.values("th", "scope")) == {"col", "row"}
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_the_page_loads_nothing_and_runs_nothing(page):
@@ -91,22 +99,13 @@ def test_the_pictures_are_whole_and_take_the_colours_of_the_page(text):
         assert referred == ids
 
 
-def test_a_hostile_style_of_the_callers_figures_does_not_show(model, text, tmp_path):
+def test_the_same_model_gives_the_same_pictures_whatever_the_style_of_the_callers_figures(model, text, tmp_path):
     import matplotlib as mpl
 
     with mpl.rc_context({"text.color": "#123456", "axes.facecolor": "yellow", "font.size": 40}):
         write_report(model, tmp_path / "page.html", titles={"i0": HOSTILE, "i1": "Plums & pears", "i2": None})
     drawn = [re.findall(r"<svg .*?</svg>", page, re.DOTALL) for page in (text, (tmp_path / "page.html").read_text())]
     assert drawn[0] == drawn[1]
-
-
-def test_tables_and_pictures_can_be_read_without_eyes(page):
-    assert page.tags.count("table") == page.tags.count("caption")
-    assert all(len(words) > 20 for words in page.values("svg", "aria-label"))
-    assert page.values("svg", "role") == ["img"] * page.tags.count("svg")
-    assert set(page.values("th", "scope")) == {"col", "row"}
-    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
-    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_hostile_titles_are_shown_as_text(text, page):
@@ -127,24 +126,15 @@ def test_hostile_ids_and_parameters_are_shown_as_text(tmp_path):
     assert "'</code><script>'" in found.text
 
 
-def test_the_same_model_gives_the_same_pictures(model, page, tmp_path):
-    again = written(model, tmp_path)
-    assert page.values("path", "d") == again.values("path", "d")
-    assert page.values("image", "href") == again.values("image", "href")
-
-
 def test_an_older_page_is_replaced_and_a_failure_leaves_it(model, tmp_path):
     path = tmp_path / "page.html"
     path.write_text("old", encoding="utf-8")
     with pytest.raises(DataError):
         write_report(model, path, test="nothing")
     assert path.read_text(encoding="utf-8") == "old"
-    write_report(model, path)
+    write_report(BiasModel().fit(frame()), path)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
-
-
-# -------------------------------------------------------------------- what it says
 
 
 def test_the_page_tells_the_models_own_figures(model, page):
@@ -162,15 +152,6 @@ def test_the_page_tells_the_models_own_figures(model, page):
     assert f"(+{reasons['contribution'].max():.2g})" in page.text
 
 
-def test_labels_of_the_item_graph_stand_for_titles(tmp_path):
-    labelled = AIR.for_completion(**SHORT).fit(frame())
-    names = pd.DataFrame(
-        {"name": [f"Film {item}" for item in labelled.item_graph_.ids]}, index=labelled.item_graph_.ids
-    )
-    labelled.item_graph_ = labelled.item_graph_.with_attributes(names, label="name")
-    assert "Film i3" in written(labelled, tmp_path).text
-
-
 def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
     found = written(BiasModel().fit(frame()), tmp_path)
     assert found.values("section", "id") == [name for name in SECTIONS if name != "learned"]
@@ -182,57 +163,47 @@ def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
     assert "The fit to the ratings." in plain.text
 
 
-def test_a_loaded_model_has_its_snapshots(model, tmp_path):
+def test_a_loaded_model_has_its_snapshots_and_without_any_the_page_says_so(model, tmp_path):
     loaded = AIR.load(model.save(tmp_path / "model.air"))
-    assert sections.training_section(loaded) == sections.training_section(model)
     assert "Communities of items through training" in sections.training_section(loaded)
-
-
-def test_without_snapshots_the_page_says_so():
     without = AIR.for_completion(**SHORT).fit(frame())
     assert "none were asked for (snapshot_epochs)" in sections.training_section(without)
 
 
-def test_odd_data():
+def test_odd_data_and_a_model_that_cannot_explain(model):
     full = AIR.for_completion(**SHORT).fit(np.arange(1.0, 13.0).reshape(3, 4))
     assert "This user has rated every item." in sections.recommendations_section(full, str)
     weighted = Interactions.from_frame(frame().assign(weight=2.0), weight="weight")
-    model = AIR.for_completion(**SHORT).fit(weighted)
-    assert "weights of the ratings" in sections.data_section(model)
-    assert [row["model"] for row in evaluate_model(model).rows] == ["AIR", "BiasModel", "GlobalMean"]
-
-
-def test_a_model_that_cannot_explain_recommends_without_reasons(model):
+    plain = AIR.for_completion(**SHORT).fit(weighted)
+    assert "weights of the ratings" in sections.data_section(plain)
+    assert [row["model"] for row in evaluate_model(plain).rows] == ["AIR", "BiasModel", "GlobalMean"]
     tied = AIR.for_completion(transforms=[("blocks:2", 1e-3)], **SHORT).fit(frame())
     assert "largest contributions" not in sections.recommendations_section(tied, str)
     assert "largest contributions" in sections.recommendations_section(model, str)
 
 
-def test_a_graph_without_edges_and_one_too_large(monkeypatch):
+def test_a_graph_without_edges_one_too_large_and_one_of_many_edges(monkeypatch):
     empty = SimilarityGraph(np.zeros((3, 3)), "abc", "item")
     assert "There is nothing to draw." in graph_section(empty, "item", str)
-    monkeypatch.setattr("air_recsys.report.learned._LARGEST", 2)
-    chain = SimilarityGraph([[0, 1, 0], [1, 0, 4], [0, 4, 0]], "abc", "item")
+    chain = SimilarityGraph(sp.diags_array([np.ones(50_000)] * 2, offsets=(-1, 1)), range(50_001), "item")
     assert "communities are left out of this page" in graph_section(chain, "item", str)
-
-
-def test_a_graph_of_many_edges_is_cut_to_the_strongest(monkeypatch):
     monkeypatch.setattr("air_recsys.report.learned._MOST_EDGES", 40)
     weights = np.random.default_rng(0).random((20, 20))
     dense = SimilarityGraph(weights + weights.T, range(20), "item")
     assert f"those of the {dense.top(2).n_edges} strongest edges" in graph_section(dense, "item", str)
 
 
-def test_titles_come_as_a_mapping_or_a_table(model, tmp_path):
+def test_titles_come_as_a_mapping_or_a_table_or_are_labels_of_the_graph(model, tmp_path):
     table = pd.DataFrame({"item": ["i0", "i5"], "year": [1990, 1991], "title": ["Plums", "Pears"]})
     for titles in (table, table.set_index("item"), table.set_index("item")["title"]):
         name = _item_names(model, titles)
         assert [name("i0"), name("i5"), name("i3")] == ["Plums", "Pears", "i3"]
+    labelled = AIR.for_completion(**SHORT).fit(frame())
+    names = pd.DataFrame({"name": [f"Film {item}" for item in model.item_graph_.ids]}, model.item_graph_.ids)
+    labelled.item_graph_ = labelled.item_graph_.with_attributes(names, label="name")
+    assert _item_names(labelled, None)("i3") == "Film i3"
     with pytest.raises(DataError, match=r"expected titles with the column title, found \['item', 'year'\]"):
         write_report(model, tmp_path / "page.html", titles=table[["item", "year"]])
-
-
-# -------------------------------------------------------------------- accuracy
 
 
 def test_without_test_ratings_the_error_is_called_a_training_error(model, page):
@@ -298,9 +269,6 @@ def test_interactions_get_ranking_measures():
     assert own["auroc"] > biases["auroc"]
 
 
-# -------------------------------------------------------------------- bad input
-
-
 def test_faults_are_told_before_any_work(model, tmp_path, monkeypatch):
     monkeypatch.setattr("air_recsys.report.page.evaluate_model", None)  # would be called first of all work
     with pytest.raises(NotFittedError, match="this AIR is not fitted yet"):
@@ -315,11 +283,110 @@ def test_faults_are_told_before_any_work(model, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# -------------------------------------------------------------------- markup
-
-
 def test_everything_is_escaped_but_markup():
     assert element("td", element("b", "<"), "<", title='"') == '<td title="&quot;"><b>&lt;</b>&lt;</td>'
     shown = table(HOSTILE, [HOSTILE], [[HOSTILE], [HOSTILE]])
     assert set(re.findall("<([a-z]+)", shown)) == {"div", "table", "caption", "thead", "tr", "th", "tbody"}
     assert Page(shown).text.count(HOSTILE) == 4
+
+
+FAST = {"n_factors": 2, "random_state": 0, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    split = random_holdout(rated(30, 24), 0.2, random_state=0)
+    return AIR.for_ratings(**FAST).fit(rated(30, 24).select(split.train)), rated(30, 24).select(split.test)
+
+
+@pytest.fixture(scope="module")
+def evaluation(fitted):
+    return evaluate_model(*fitted)
+
+
+def test_the_first_sentences_hold_the_figures_and_the_page_has_its_order(fitted, evaluation):
+    text = Page(summary_section(fitted[0], evaluation)).text
+    own = evaluation.rows[0]
+    assert f"{fitted[0].interactions_.n_ratings:,} ratings (1 to 5," in text
+    assert f"its RMSE is {own['rmse']:.3g} (95 % interval {own['rmse low']:.3g} to {own['rmse high']:.3g})" in text
+    assert "lower than that of BiasModel" in text
+    assert "Its 90 % intervals hold" in text
+    assert "errors on training ratings" not in text
+    page = Page(report_html(fitted[0], evaluation))
+    order = ["accuracy", "users", "items", "calibration", "errors", "recommendations", "learned"]
+    assert page.values("section", "id") == [*order, "data", "training", "parameters", "made"]
+    assert page.text.index("snapshots") > page.text.index("Are the intervals right?")
+    assert " ± " in page.text
+
+
+def test_without_unseen_ratings_the_page_says_so_and_has_no_sections_on_them(fitted):
+    evaluation = evaluate_model(fitted[0])
+    text = Page(summary_section(fitted[0], evaluation)).text
+    assert "is not known: no held-out ratings were given" in text
+    assert "--test FILE" in text
+    assert "95 % interval" not in text
+    assert calibration_section(evaluation) is None
+    assert errors_section(evaluation) is None
+
+
+@pytest.mark.parametrize(
+    ("measure", "gain", "said"),
+    [
+        ("rmse", (0.1, 0.05, 0.2), ", 0.1 (0.05 to 0.2) lower than that of it"),
+        ("rmse", (-0.1, -0.2, -0.05), ", 0.1 (0.05 to 0.2) higher than that of it, which is worse"),
+        ("ndcg@10", (0.1, 0.05, 0.2), ", 0.1 (0.05 to 0.2) higher than that of it"),
+        ("ndcg@10", (-0.1, -0.2, -0.05), ", 0.1 (0.05 to 0.2) lower than that of it, which is worse"),
+        ("rmse", (0.1, -0.05, 0.2), ", not clearly different from that of it"),
+    ],
+)
+def test_a_difference_is_told_in_words(measure, gain, said):
+    assert advantage_text(measure, Advantage("it", Interval(*gain))) == said
+
+
+def test_intervals_and_errors_are_in_tables_too(evaluation):
+    calibration, errors = calibration_section(evaluation), errors_section(evaluation)
+    assert calibration is not None
+    assert errors is not None
+    held = np.mean(np.abs(evaluation.truth - evaluation.predicted) <= 1.6448536 * evaluation.pairs["deviation"])
+    assert f"{held:.1%}" in Page(calibration).text
+    assert Page(errors).tags.count("svg") == 3
+    assert "true rating 5" in Page(errors).text
+    without = replace(evaluation, pairs=evaluation.pairs.assign(deviation=np.nan))
+    assert calibration_section(without) is None
+    assert errors_section(without) is not None
+
+
+def test_parameters_are_told_apart_from_the_nearest_preset():
+    page = Page(parameters_section(AIR.for_ratings(n_sweeps=7, random_state=3)))
+    assert "As AIR.for_ratings():" in page.text
+    before, _, after = page.text.partition("parameters with the same value")
+    assert "solver__n_sweeps7" in before
+    assert "random_state3" in before
+    assert "pattern_graphs" in after
+    assert "All parameters have its values." in parameters_section(AIR.for_completion())
+    assert "As BiasModel()" in parameters_section(BiasModel())
+
+
+def test_strengths_and_effects_are_told():
+    kinds = pd.DataFrame({"kind": ["<b>calm</b>"] * 12 + ["loud"] * 12})
+    model = AIR.for_ratings(**FAST).fit(rated(30, 24), item_features=kinds)
+    found = learned_section(model)
+    assert found is not None
+    page = Page(found)
+    effects = model.feature_effects("item")
+    assert f"kind=<b>calm</b>{effects.set_index('feature').loc['kind=<b>calm</b>', 'effect']:+.3f}" in page.text
+    assert "noise: standard deviation" in page.text
+    assert "<b>" not in found
+
+
+def test_likes_have_lists_in_the_place_of_errors():
+    rng = np.random.default_rng(1)
+    taken = (np.kron(np.eye(2), np.ones((10, 12))) > 0) & (rng.random((20, 24)) < 0.7)
+    hidden = taken & (rng.random(taken.shape) < 0.2)
+    model = AIR.for_likes(settings={}, device="cpu", random_state=0).fit(np.where(taken & ~hidden, 1.0, np.nan))
+    for test in (np.where(hidden, 1.0, np.nan), None):
+        page = Page(report_html(model, evaluate_model(model, test)))
+        assert ("its NDCG@10 is" in page.text) == (test is not None)
+        assert "RMSE" not in page.text
+        assert len(page.ids) == len(set(page.ids))
+        assert "GraphRanker is not trained in epochs." in page.text

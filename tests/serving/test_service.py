@@ -1,9 +1,13 @@
-"""The answers of a service: those of the library, whatever kind the ids are of, alone or side by side."""
+"""The answers of a service are those of the library, alone or side by side; what the application refuses, and how."""
 
+import asyncio
 import itertools
+import json
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +15,8 @@ from serving_cases import N_ITEMS, of_likes, of_ratings, table, titles
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
-from air_recsys.serving import Service
+from air_recsys.serving import Limits, Service, make_app
+from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +41,6 @@ def test_lists_are_those_of_the_model(model):
     assert [row["score"] for row in rows] == frame["score"].tolist()
     assert [row["rank"] for row in rows] == list(range(1, 8))
     assert [row["title"] for row in rows] == [titles().get(id, id) for id in frame["item"]]
-
-
-def test_items_are_chosen_and_left_out(model):
     service = Service(model)
     rows = service.recommend("u3", N_ITEMS, include_seen=True, items=["i1", "i2", "i3"], exclude=["i2"])["items"]
     assert {row["item"] for row in rows} == {"i1", "i3"}
@@ -77,6 +79,8 @@ def test_a_new_user_of_ratings_is_what_fold_in_says(ratings):
     assert all(row["deviation"] > 0 for row in rows)
     assert all({reason["item"] for reason in row["reasons"]} < set(taken) for row in rows)
     assert all(len(row["reasons"]) == 2 for row in rows)
+    service = Service(ratings)  # to which a like is the best rating
+    assert service.fold_in({}, ["i0", "i2"]) == service.fold_in({"i0": 5.0, "i2": 5.0}, [])
 
 
 def test_a_new_user_of_likes_is_what_fold_in_says(likes):
@@ -86,11 +90,6 @@ def test_a_new_user_of_likes_is_what_fold_in_says(likes):
     assert [row["item"] for row in rows] == expected["item"].tolist()
     assert [row["score"] for row in rows] == expected["score"].tolist()
     assert {reason["item"] for row in rows for reason in row["reasons"]} == {"i0", "i2"}
-
-
-def test_a_like_is_the_best_rating_of_a_model_of_ratings(ratings):
-    service = Service(ratings)
-    assert service.fold_in({}, ["i0", "i2"]) == service.fold_in({"i0": 5.0, "i2": 5.0}, [])
 
 
 @pytest.mark.parametrize("kind", ["ratings", "likes"])
@@ -105,17 +104,14 @@ def test_integer_ids_are_taken_as_text_or_numbers(kind):
         service.recommend(10**30)
 
 
-def test_a_user_named_guest_is_not_the_new_one():
+def test_a_new_user_is_none_of_the_model_and_comes_at_its_end():
     frame = table().replace({"user": {"u3": "guest", "u4": "guest'"}})
-    service = Service(AIR.for_ratings(n_factors=3, random_state=0, device="cpu").fit(frame))
-    assert service.fold_in({}, ["i0"])["items"][0]["item"] != "i0"
-
-
-def test_a_model_of_times_takes_new_users_as_of_its_end():
-    frame = table().assign(when=lambda rows: np.arange(len(rows)) * 1000)
+    frame = frame.assign(when=lambda rows: np.arange(len(rows)) * 1000)
     data = Interactions.from_frame(frame, timestamp="when")
-    model = AIR.for_ratings(time="drift", n_factors=3, random_state=0, device="cpu").fit(data)
-    assert len(Service(model).fold_in({"i0": 5.0}, [], 3)["items"]) == 3
+    service = Service(AIR.for_ratings(time="drift", n_factors=3, random_state=0, device="cpu").fit(data))
+    rows = service.fold_in({"i0": 5.0}, [], 3)["items"]
+    assert len(rows) == 3
+    assert "i0" not in {row["item"] for row in rows}
 
 
 def test_search_looks_at_titles_and_ids(model):
@@ -138,21 +134,13 @@ def test_search_looks_at_titles_and_ids(model):
         (lambda s: s.explain("u1", "nothing"), UnknownIdError, "1 item id"),
         (lambda s: s.similar("item", "nothing"), UnknownIdError, "1 item id"),
         (lambda s: s.fold_in({}, []), DataError, "expected at least one rating or like, found none"),
-        (lambda s: s.fold_in({}, ["nothing"]), UnknownIdError, "1 item id"),
         (lambda s: s.fold_in({}, ["i1", "i2", "i1"]), DataError, "each item once, found 1 item"),
-        (lambda s: s.fold_in({}, ["i1"], 51, reasons=1), DataError, "n of at most 50 with reasons, found 51"),
+        (lambda s: s.fold_in({"i1": 5.0}, []), DataError, "expected likes, as this model was trained on likes"),
     ],
 )
-def test_what_cannot_be_answered_is_said(model, call, error, message):
+def test_what_cannot_be_answered_is_said(likes, call, error, message):
     with pytest.raises(error, match=message):
-        call(Service(model))
-
-
-def test_ratings_belong_to_the_scale_and_to_models_of_ratings(ratings, likes):
-    with pytest.raises(DataError, match=r"expected ratings in 1\.\.5"):
-        Service(ratings).fold_in({"i1": 9.0}, [])
-    with pytest.raises(DataError, match="expected likes, as this model was trained on likes"):
-        Service(likes).fold_in({"i1": 5.0}, [])
+        call(Service(likes))
 
 
 def test_models_that_explain_nothing_serve_the_rest():
@@ -167,9 +155,6 @@ def test_models_that_explain_nothing_serve_the_rest():
     tied = AIR.for_completion(n_epochs=3, tv_reg=0.1, random_state=0, device="cpu").fit(table())
     Service(tied).prepare()
     assert Service(tied).about()["new_users"] is False
-
-
-def test_a_model_that_is_not_fitted_is_refused():
     with pytest.raises(NotFittedError):
         Service(AIR())
 
@@ -196,3 +181,159 @@ def test_threads_get_the_answers_that_one_gets(model):
     fresh = Service(pickle.loads(pickle.dumps(model)))  # without what was computed
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(answer, itertools.repeat(fresh), calls)) == expected
+
+
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def service(ratings):
+    return Service(ratings)
+
+
+def ask(app, method, path, **options):
+    """One request to an application, without a server."""
+
+    async def request():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(request())
+
+
+def refused(answer, status, detail):
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"detail"}
+    assert detail in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "detail"),
+    [
+        ("/recommend", 422, "query.user: Field required"),
+        ("/recommend?user=u1&n=0", 422, "query.n: Input should be greater than or equal to 1"),
+        (f"/recommend?user=u1&n={MOST_ITEMS + 1}", 422, "query.n: Input should be less than or equal to 1000"),
+        ("/recommend?user=u1&include_seen=perhaps", 422, "query.include_seen"),
+        ("/recommend?user=nobody", 404, "'nobody'"),
+        ("/recommend?user=" + "u" * 1001, 422, "query.user"),
+        ("/recommend?user=%00%ff%ed%a0%80", 404, "1 user id(s)"),
+        ("/similar", 400, "expected either user or item"),
+        ("/similar?user=u1&item=i1", 400, "expected either user or item"),
+        ("/items?query=" + "a" * 201, 422, "query.query"),
+        ("/nowhere", 404, "Not Found"),
+    ],
+)
+def test_bad_questions_are_errors_of_the_caller(service, path, status, detail):
+    refused(ask(make_app(service), "GET", path), status, detail)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        ("", 422, "body"),
+        ("{", 422, "JSON"),
+        ("[" * 100_000, 400, "body"),
+        ("[]", 422, "body"),
+        ("{}", 400, "at least one rating or like"),
+        ('{"likes": ["i1"], "more": 1}', 422, "body.more: Extra inputs are not permitted"),
+        ('{"likes": [null]}', 422, "body.likes.0"),
+        ('{"likes": ["\\ud800"]}', 404, "1 item id(s)"),
+        ('{"likes": ["i1", "i1"]}', 400, "each item once"),
+        ('{"likes": ["i1"], "n": 0}', 422, "body.n"),
+        ('{"likes": ["i1"], "n": 51, "reasons": 1}', 400, "n of at most 50 with reasons"),
+        ('{"ratings": [{"item": "i1", "rating": NaN}]}', 422, "body.ratings.0.rating"),
+        ('{"ratings": [{"item": "i1", "rating": 1e999}]}', 422, "body.ratings.0.rating"),
+        ('{"ratings": [{"item": "i1", "rating": 9}]}', 400, "expected ratings in 1..5"),
+        ('{"ratings": [{"item": "i1", "rating": 4}, {"item": "i1", "rating": 5}]}', 400, "each item once"),
+        (json.dumps({"likes": ["i1"] * (MOST_IDS + 1)}), 422, "body.likes: List should have at most 10000 items"),
+    ],
+)
+def test_bad_bodies_are_errors_of_the_caller(service, body, status, detail):
+    refused(ask(make_app(service), "POST", "/fold-in", content=body, headers=JSON), status, detail)
+
+
+def test_a_body_of_another_type_or_for_another_model_is_no_request(service, likes):
+    body, plain = json.dumps({"likes": ["i1"]}), {"content-type": "text/plain"}
+    refused(ask(make_app(service), "POST", "/fold-in", content=body, headers=plain), 422, "body")
+    rated = {"ratings": [{"item": "i1", "rating": 5}]}
+    refused(ask(make_app(Service(likes)), "POST", "/fold-in", json=rated), 400, "expected likes")
+
+
+def test_long_bodies_are_refused_whether_they_say_so_or_not(service):
+    app = make_app(service, Limits(body_bytes=100))
+    whole, short = json.dumps({"likes": ["i1"] * 30}).encode(), json.dumps({"likes": ["i1"]}).encode()
+
+    async def parts():
+        for start in range(0, len(whole), 40):
+            yield whole[start : start + 40]
+
+    refused(ask(app, "POST", "/fold-in", content=whole, headers=JSON), 413, "at most 100 bytes")
+    refused(ask(app, "POST", "/fold-in", content=parts(), headers=JSON), 413, "at most 100 bytes")
+    assert ask(app, "POST", "/fold-in", content=short, headers=JSON).status_code == 200
+
+
+def test_slow_bodies_are_refused(service):
+    sent = []
+
+    async def receive():
+        await asyncio.sleep(60)
+        return {}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(make_app(service), Limits(body_seconds=0.05))(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert "within 0.05 seconds" in json.loads(sent[1]["body"])["detail"]
+
+
+def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(ratings):
+    wait = threading.Event()
+
+    class Slow(Service):
+        def recommend(self, *_, **__):
+            return {"waited": wait.wait(60)}
+
+    app = make_app(Slow(ratings), Limits(answer_seconds=0.2, threads=1))
+    answer = ask(app, "GET", "/recommend?user=u1")
+    refused(answer, 503, "within 0.2 seconds")
+    assert answer.headers["retry-after"] == "1"
+    assert ask(app, "GET", "/health").status_code == 200
+    refused(ask(app, "GET", "/items"), 503, "within 0.2 seconds")  # waits for the only thread
+    wait.set()
+    assert ask(app, "GET", "/items").status_code == 200
+
+
+def test_other_names_are_refused(service):
+    app = make_app(service, hosts={"localhost", "[::1]"})
+    allowed, others = ["localhost", "LOCALHOST:80", "[::1]:8000"], ["evil.example", "evil.example:8000", "[::2]", ""]
+    for host in [*allowed, *others, "localhost.evil.example"]:
+        assert ask(app, "GET", "/health", headers={"host": host}).status_code == (200 if host in allowed else 400)
+        assert ask(make_app(service), "GET", "/health", headers={"host": host}).status_code == 200
+
+
+def test_the_description_names_every_path_its_bounds_and_its_errors(service):
+    found = ask(make_app(service), "GET", "/openapi.json").json()
+    assert set(found["paths"]) == {"/health", "/recommend", "/fold-in", "/predict", "/explain", "/similar", "/items"}
+    operations = [operation for path in found["paths"].values() for operation in path.values()]
+    for operation in operations:
+        assert operation["description"].endswith(".")
+        assert {"200", "400", "404", "408", "413", "422", "503"} == set(operation["responses"])
+        problem = operation["responses"]["422"]["content"]["application/json"]["schema"]
+        assert problem == {"$ref": "#/components/schemas/Problem"}
+    fields = found["components"]["schemas"]["NewUser"]["properties"]
+    assert fields["n"]["maximum"] == MOST_ITEMS
+    assert fields["likes"]["maxItems"] == MOST_IDS
+
+
+def test_an_application_can_be_mounted_in_another_one(service):
+    from fastapi import FastAPI
+
+    whole = FastAPI()
+    whole.mount("/films", make_app(service))
+    assert ask(whole, "GET", "/films/health").json()["model"] == "AIR"
+    page = ask(whole, "GET", "/films/").text
+    assert 'src="page.js"' in page
+    assert ask(whole, "GET", "/films/page.js").status_code == 200

@@ -1,4 +1,4 @@
-"""A server in a process of its own and a client that knows nothing of it: every path, load, stops, addresses."""
+"""Servers in processes of their own and clients that know nothing of them: paths, load, stops, addresses."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cli_cases import cli
+from cli_cases import assert_refused, cli
 from serving_cases import HOSTILE, N_ITEMS, N_USERS, Running, running, write_files
 
 from air_recsys.exceptions import ParameterError
@@ -29,14 +29,9 @@ def files(tmp_path_factory):
     return write_files(tmp_path_factory.mktemp("served"))
 
 
-@pytest.fixture(scope="module", params=["ratings", "likes"])
-def kind(request):
-    return request.param
-
-
 @pytest.fixture(scope="module")
-def server(files, kind):
-    with running(files / f"{kind}.air", "--port", 0, "--titles", files / "titles.csv") as started:
+def server(files):
+    with running(files / "ratings.air", "--port", 0, "--titles", files / "titles.csv") as started:
         yield started
 
 
@@ -51,18 +46,17 @@ def of(answer):
     return answer.json()
 
 
-# -------------------------------------------------------------------- paths
+def connected(server):
+    """A connection to a server, and its host."""
+    host, port = server.address.removeprefix("http://").rstrip("/").replace("0.0.0.0", "127.0.0.1").split(":")
+    return socket.create_connection((host, int(port)), timeout=60), host
 
 
-def test_health_says_what_is_served(client, kind):
-    found = of(client.get("health"))
-    assert (found["status"], found["learned_from"]) == ("ok", kind)
-    assert (found["n_users"], found["n_items"]) == (N_USERS, N_ITEMS)
-    assert found["deviations"] is (kind == "ratings")
-
-
-def test_every_path_answers_as_the_model_does(client, kind, files):
-    model = Recommender.load(files / f"{kind}.air")
+def test_every_path_answers_as_the_model_does(client, files):
+    health = of(client.get("health"))
+    assert (health["status"], health["learned_from"], health["deviations"]) == ("ok", "ratings", True)
+    assert (health["n_users"], health["n_items"]) == (N_USERS, N_ITEMS)
+    model = Recommender.load(files / "ratings.air")
     expected = model.recommend("u3", 4, exclude=["i7"])
     listed = of(client.get("recommend", params={"user": "u3", "n": 4, "exclude": "i7"}))["items"]
     assert [row["item"] for row in listed] == expected["item"].tolist()
@@ -81,7 +75,7 @@ def test_every_path_answers_as_the_model_does(client, kind, files):
     assert of(client.get("items", params={"query": "film 07"})) == [{"item": "i7", "title": "Film 07"}]
 
 
-def test_only_the_page_and_its_files_are_there(client):
+def test_only_the_page_and_its_files_are_there_under_its_own_name(client):
     page = client.get("")
     assert "script-src 'self'" in page.headers["content-security-policy"]
     assert page.headers["content-type"].startswith("text/html")
@@ -91,30 +85,19 @@ def test_only_the_page_and_its_files_are_there(client):
     assert client.get("page.py").status_code == 404
     assert client.get("../serving/app.py").status_code == 404
     assert client.post("health").status_code == 405
-
-
-def test_requests_under_another_name_are_refused(client):
     answer = client.get("health", headers={"Host": "evil.example"})
     assert (answer.status_code, answer.headers["connection"]) == (400, "close")
 
 
-def test_a_long_body_is_refused_before_it_is_sent(server):
-    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as talking:
-        head = f"POST /fold-in HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9000000000\r\n\r\n"
-        talking.sendall(head.encode())
-        assert talking.recv(100).startswith(b"HTTP/1.1 413")
-
-
-def test_what_is_not_http_is_refused_and_others_go_on(server, client):
-    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+def test_a_long_body_and_what_is_not_http_are_refused_and_others_go_on(server, client):
+    talking, host = connected(server)
+    with talking:
+        talking.sendall(f"POST /fold-in HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9000000000\r\n\r\n".encode())
+        assert talking.recv(100).startswith(b"HTTP/1.1 413")  # before it is sent
     for garbage in (os.urandom(1000), b"GET / HTTP/1.1\r\n" + b"a" * 100_000, b"\r\n" * 1000):
-        with socket.create_connection((host, int(port)), timeout=30) as talking:
+        with connected(server)[0] as talking:
             talking.sendall(garbage)
     assert client.get("health").status_code == 200
-
-
-# -------------------------------------------------------------------- load
 
 
 def requests():
@@ -161,9 +144,6 @@ def test_many_mixed_requests_of_several_clients(server):
     assert resident(server.process) - before < GROWTH
 
 
-# -------------------------------------------------------------------- several processes
-
-
 @PROC
 def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -181,8 +161,7 @@ def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkey
         assert len(list(tmp_path.glob("air-recsys-serve-*"))) == 1
     finally:
         ended = server.end()
-    assert ended[0] == 0, ended
-    assert ended[1] == "stopped\n"
+    assert ended[:2] == (0, "stopped\n"), ended
     assert list(tmp_path.iterdir()) == []
     wait_for_the_end_of(workers)
 
@@ -191,7 +170,7 @@ def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkey
 def test_processes_end_with_the_one_that_started_them(files):
     server = Running(files / "likes.air", "--port", 0, "--workers", 2)
     with httpx.Client(base_url=server.address, timeout=120) as client:
-        of(client.get("health"))
+        assert of(client.get("health"))["learned_from"] == "likes"
     workers = children(server.process.pid)
     server.process.kill()
     server.process.communicate(timeout=60)
@@ -212,15 +191,19 @@ def wait_for_the_end_of(processes: list[str]) -> None:
         time.sleep(0.1)
 
 
-# -------------------------------------------------------------------- start and stop
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_request_that_is_there_is_answered_before_the_stop(files, number):
-    server = Running(files / "ratings.air", "--port", 0)
-    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+@pytest.mark.parametrize(
+    ("number", "options", "told"),
+    [
+        (signal.SIGINT, [], ""),
+        (signal.SIGTERM, ["--host", "0.0.0.0", "--public"], "warning: whoever reaches http://0.0.0.0:"),
+    ],
+)
+def test_a_request_that_is_there_is_answered_before_the_stop(files, number, options, told):
+    server = Running(files / "ratings.air", "--port", 0, *options)
+    talking, host = connected(server)
+    host = "films.example" if "--public" in options else host
     body = b'{"likes": ["i1"], "n": 3}'
-    with socket.create_connection((host, int(port)), timeout=60) as talking:
+    with talking:
         head = f"POST /fold-in HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
         talking.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
         time.sleep(0.2)
@@ -230,43 +213,32 @@ def test_a_request_that_is_there_is_answered_before_the_stop(files, number):
         answer = b"".join(iter(lambda: talking.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 200")
     assert server.process.wait(60) == 0
-    assert server.process.communicate() == ("stopped\n", "")
-
-
-def refused(*arguments):
-    ended = cli("serve", *arguments)
-    assert (ended.status, ended.out) == (1, ""), ended
-    return ended.err
+    out, err = server.process.communicate()
+    assert out == "stopped\n"
+    assert err.startswith(told)
+    assert err.count("\n") == bool(told)
 
 
 def test_what_cannot_be_served_is_said_in_a_line(files, tmp_path):
     (tmp_path / "broken.air").write_bytes(b"no model")
     (tmp_path / "titles.csv").write_text("id,title\nx,y\n", encoding="utf-8")
-    assert "found no file" in refused(tmp_path / "none.air", "--port", 0)
-    assert "broken.air is not a whole" in refused(tmp_path / "broken.air", "--port", 0)
-    found = refused(files / "ratings.air", "--port", 0, "--titles", tmp_path / "titles.csv")
-    assert "expected titles of the model's items" in found
-    assert "cannot copy" in refused(tmp_path / "none.air", "--port", 0, "--workers", 2)
-
-
-def test_a_port_in_use_is_said_before_the_model_is_read(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        found = refused(tmp_path / "none.air", "--port", port)
-    assert found == f"error: expected a free port, found 127.0.0.1:{port} in use; port 0 takes a free one\n"
-
-
-def test_other_machines_are_let_in_only_when_that_is_said(files):
-    found = refused(files / "ratings.air", "--host", "0.0.0.0", "--port", 0)
-    assert "0.0.0.0:0 can be reached from other machines" in found
-    assert "--public" in found
-    server = Running(files / "ratings.air", "--host", "0.0.0.0", "--port", 0, "--public")
-    address = server.address.replace("0.0.0.0", "127.0.0.1")
-    answer = httpx.get(f"{address}health", headers={"Host": "films.example"}, timeout=60)
-    assert answer.status_code == 200
-    status, _, err = server.end()
-    assert status == 0
-    assert err.startswith("warning: whoever reaches http://0.0.0.0:")
+        for words, message in (
+            ((tmp_path / "none.air", "--port", 0), "found no file"),
+            ((tmp_path / "broken.air", "--port", 0), "broken.air is not a whole"),
+            (
+                (files / "ratings.air", "--port", 0, "--titles", tmp_path / "titles.csv"),
+                "expected titles of the model",
+            ),
+            ((tmp_path / "none.air", "--port", 0, "--workers", 2), "cannot copy"),
+            ((tmp_path / "none.air", "--port", port), f"expected a free port, found 127.0.0.1:{port} in use; port 0"),
+            (
+                (tmp_path / "none.air", "--port", 0, "--host", "0.0.0.0"),
+                "0.0.0.0:0 can be reached from other machines",
+            ),
+        ):
+            assert_refused(cli("serve", *words), message)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "no such host", "10.255.255.1"])
@@ -275,12 +247,9 @@ def test_addresses_that_are_not_of_this_machine_alone(host):
         listen(Address(host, 0))
 
 
-def test_an_address_of_another_machine_cannot_be_listened_at():
+def test_addresses_of_this_machine_and_of_another():
     with pytest.raises(ParameterError, match=r"cannot listen at 192\.0\.2\.1:0"):
         listen(Address("192.0.2.1", 0, public=True))
-
-
-def test_a_private_service_answers_to_its_own_names():
     assert hosts_of(Address("127.0.0.2")) == {"localhost", "127.0.0.1", "[::1]", "127.0.0.2"}
     assert hosts_of(Address("::1")) == {"localhost", "127.0.0.1", "[::1]"}
     assert hosts_of(Address("::", public=True)) is None

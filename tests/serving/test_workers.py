@@ -61,7 +61,7 @@ def test_a_process_that_ends_is_replaced_and_all_end_together(tmp_path):
 @pytest.mark.parametrize("work", [partial(fail, DataError("no data")), end_at_once])
 def test_a_process_that_cannot_start_is_an_error(work, capfd):
     with pytest.raises(AirRecsysError, match="a process could not start, its status was"):
-        keep_working(work, 2, threading.Event())
+        keep_working(work, 1, threading.Event())
     err = capfd.readouterr().err
     assert ("error: no data" in err) is isinstance(work, partial)
     assert "Traceback" not in err

@@ -11,15 +11,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
+from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models.learned import Snapshot
 from air_recsys.report.plots import (
     community_table,
     effective_neighbors,
     plot_adjacency,
+    plot_completion,
     plot_degrees,
     plot_effective_neighbors,
     plot_self_edges,
@@ -61,9 +63,6 @@ def model():
 
 PANELS = [plot_adjacency, plot_degrees, plot_weights]
 MODEL_PANELS = [plot_effective_neighbors, plot_self_edges]
-
-
-# -------------------------------------------------------------------- the heatmap
 
 
 def test_the_heatmap_is_the_permuted_adjacency():
@@ -126,9 +125,6 @@ def test_the_most_connected_stand_first_in_their_community():
     assert sorted(order) == list(range(30))
 
 
-# -------------------------------------------------------------------- distributions
-
-
 def test_degrees_and_weights_count_every_node_and_every_edge():
     graph = random_graph(40, 2)
     bars = plot_degrees(graph).axes[0].patches[:-1]  # the last patch is the line of effective numbers
@@ -163,34 +159,15 @@ def test_communities_in_a_table():
     assert community_table(SimilarityGraph(np.zeros((3, 3)), "abc")).empty
 
 
-# -------------------------------------------------------------------- through training
-
-
-def _of_users(model):
-    """The graphs of the users at the epochs 0, 20 and 60."""
-    return [*(model.snapshots_[epoch].user_graph.to_scipy() for epoch in (0, 20)), model.user_adjacency_]
-
-
 def test_the_snapshots_side_by_side_are_the_models(model):
     axes = plot_snapshots(model).axes
     assert [one.get_title() for one in axes] == ["epoch 0", "epoch 20", "epoch 60"] * 2
     drawn = [one.images[0].get_array() for one in axes]
-    for values, graph in zip(drawn, _of_users(model), strict=False):
+    users = [*(model.snapshots_[epoch].user_graph.to_scipy() for epoch in (0, 20)), model.user_adjacency_]
+    for values, graph in zip(drawn, users, strict=False):
         full = graph.toarray()
         np.testing.assert_allclose(np.sort(values.ravel()), np.sort(full.ravel()))
         np.testing.assert_allclose(np.linalg.eigvalsh(values), np.linalg.eigvalsh(full), atol=1e-9)  # a permutation
-
-
-def test_one_order_of_the_nodes_a_row(model):
-    """A node that is strong in one picture can be followed through all of them."""
-    drawn = [one.images[0].get_array() for one in plot_snapshots(model).axes[:3]]
-    sums = [values.sum(axis=1) for values in drawn]
-    orders = [
-        [int(np.argmin(abs(graph.sum(axis=1) - value))) for value in total]
-        for graph, total in zip(_of_users(model), sums, strict=True)
-    ]
-    assert orders[0] == orders[1] == orders[2]
-    assert sorted(orders[0]) == list(range(8))
 
 
 def test_large_groups_of_the_first_graph_stand_together_and_fall_apart_into_the_last_ones():
@@ -233,18 +210,11 @@ def test_self_edges_and_neighbours_over_time(model):
     assert len(plot_vanishing(model).axes) == 2
 
 
-@pytest.mark.parametrize("adjacency", ["global_sum", "global_product"])
-def test_other_adjacencies_have_no_self_edges(adjacency):
-    other = AIR.for_completion(n_epochs=5, adjacency=adjacency, **SHORT).fit(ratings())
+def test_other_adjacencies_have_no_self_edges():
+    other = AIR.for_completion(n_epochs=5, adjacency="global_sum", **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_vanishing(other).axes] == ["Effective number of neighbours"]
     with pytest.raises(DataError, match="which has self-edges, found"):
         plot_self_edges(other)
-
-
-def test_a_loaded_model_has_its_snapshots(model, tmp_path):
-    loaded = AIR.load(model.save(tmp_path / "model.air"))
-    assert [axes.get_title() for axes in plot_snapshots(loaded).axes] == ["epoch 0", "epoch 20", "epoch 60"] * 2
-    plot_vanishing(loaded).savefig(io.BytesIO())
 
 
 def test_users_who_came_after_training_are_not_in_the_snapshots():
@@ -267,31 +237,76 @@ def test_one_graph_and_none():
             plot(BiasModel().fit(ratings()))
 
 
-# -------------------------------------------------------------------- all of them
+def test_the_axes_given_are_used_and_graphs_without_edges_are_drawn(model):
+    for plot in [*PANELS, *MODEL_PANELS]:
+        figure = Figure()
+        left, right = figure.subplots(1, 2)
+        assert plot(model if plot in MODEL_PANELS else two_groups(), ax=right) is figure
+        assert all((right.get_title(), right.get_xlabel(), right.get_ylabel()))
+        assert not left.has_data()
+    for plot in PANELS:
+        for size in (1, 5):  # without edges
+            plot(SimilarityGraph(np.zeros((size, size)), range(size))).savefig(io.BytesIO(), dpi=40)
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("plot", PANELS)
-def test_graphs_without_edges_and_of_one_node(plot, size):
-    plot(SimilarityGraph(np.zeros((size, size)), range(size))).savefig(io.BytesIO())
-
-
-@pytest.mark.parametrize("plot", [*PANELS, *MODEL_PANELS])
-def test_the_axes_given_are_used(plot, model):
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    source = model if plot in MODEL_PANELS else two_groups()
-    assert plot(source, ax=right) is figure
-    assert right.get_title()
-    assert right.get_xlabel()
-    assert right.get_ylabel()
-    assert not left.has_data()
-
-
-@pytest.mark.parametrize("plot", [*PANELS, *MODEL_PANELS, plot_snapshots, plot_vanishing])
+@pytest.mark.parametrize("plot", [*PANELS, *MODEL_PANELS, plot_snapshots, plot_vanishing, plot_completion])
 def test_no_display_is_needed_and_nothing_stays(plot, model, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # would choose a display and keep the figure
     target = io.BytesIO()
     plot(two_groups() if plot in PANELS else model).savefig(target, dpi=40)
     assert target.getvalue().startswith(b"\x89PNG")
+
+
+def panels(figure):
+    return [axes for axes in figure.axes if axes.get_title()]
+
+
+def values(axes):
+    return np.ma.filled(axes.images[0].get_array().astype(float), np.nan)
+
+
+def test_four_panels_with_titles_labels_and_colour_bars(model):
+    figure = plot_completion(model)
+    titles = [axes.get_title() for axes in panels(figure)]
+    assert len(figure.axes) == 8
+    share = f"{model.interactions_.density:.0%}"
+    assert titles[:2] == [f"Given: {share} of the ratings", "Completed"]
+    assert [title.partition(":")[0] for title in titles[2:]] == ["Learned user graph", "Learned item graph"]
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in panels(figure)]
+    assert labels == [("items", "users"), ("items", "users"), ("users", "users"), ("items", "items")]
+    first, second = (axes.images[0].norm for axes in panels(figure)[:2])
+    assert isinstance(first, Normalize)
+    assert (first.vmin, first.vmax) == (second.vmin, second.vmax) == (1, 5)
+
+
+def test_the_panels_show_the_model_sorted_by_community(model):
+    given, completed, users, items = map(values, panels(plot_completion(model)))
+    rows, columns = (
+        np.argsort(graph.communities().to_numpy(), kind="stable") for graph in (model.user_graph_, model.item_graph_)
+    )
+    np.testing.assert_array_equal(given, model.interactions_.to_dense()[np.ix_(rows, columns)])
+    data = model.interactions_
+    pairs = np.repeat(data.user_ids, data.n_items), np.tile(data.item_ids, data.n_users)
+    np.testing.assert_allclose(completed, model.predict(*pairs).reshape(given.shape)[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(users, model.user_graph_.to_scipy().toarray()[np.ix_(rows, rows)])
+    np.testing.assert_array_equal(items, model.item_graph_.to_scipy().toarray()[np.ix_(columns, columns)])
+
+
+def test_ratings_that_are_all_equal_can_be_drawn():
+    ratings = np.where(np.eye(6) > 0, np.nan, 3.0)
+    constant = AIR.for_completion(n_epochs=5, unobserved_weight=0.1, device="cpu", random_state=0).fit(ratings)
+    plot_completion(constant).savefig(io.BytesIO(), dpi=40)
+
+
+def test_models_that_cannot_be_drawn():
+    matrix = np.arange(1.0, 13.0).reshape(3, 4)
+    half = AIR.for_completion(n_epochs=1, item_graph_reg=0.0, device="cpu")
+    for plain in (BiasModel(), DMF(n_epochs=1, device="cpu"), half):
+        found = f"expected a model with both graphs, found a {type(plain).__name__}"
+        with pytest.raises(DataError, match=found):
+            plot_completion(plain.fit(matrix))
+    with pytest.raises(DataError, match=r"expected at most 2,?000 users and items, found 2,?001 and 3"):
+        plot_completion(
+            AIR.for_ratings(n_factors=1, n_sweeps=1, device="cpu").fit(np.arange(6003).reshape(2001, 3) % 5)
+        )

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,15 @@ from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.report.plots import (
     SingularValues,
+    plot_accuracy,
     plot_counts,
     plot_energy,
+    plot_errors,
     plot_fit,
     plot_noise,
     plot_predictions,
     plot_ratings,
+    plot_reliability,
     plot_singular_values,
     plot_training,
     plot_validation,
@@ -50,9 +54,6 @@ def watched():
 
 def line(axes, label):
     return next(one for one in axes.lines if one.get_label() == label)
-
-
-# -------------------------------------------------------------------- curves
 
 
 @pytest.mark.parametrize(
@@ -127,9 +128,6 @@ def test_models_without_what_is_asked_for(model):
         plot_training(model.history_[["epoch", "seconds"]])
 
 
-# -------------------------------------------------------------------- singular values
-
-
 @settings(max_examples=30)
 @given(m=st.integers(1, 12), n=st.integers(1, 12), r=st.integers(1, 15), seed=st.integers(0, 99))
 def test_singular_values_of_the_product(m, n, r, seed):
@@ -152,14 +150,8 @@ def test_the_callback_keeps_every_second_record_and_ends_in_the_model(watched):
     product = model.user_factors_ @ model.item_factors_.T
     np.testing.assert_allclose(frame.loc[50], np.linalg.svd(product, compute_uv=False), rtol=1e-4, atol=1e-5)
     assert (np.diff(frame, axis=1) <= 0).all()
-
-
-def test_a_second_fit_begins_anew(watched):
-    model, _ = watched
-    values = SingularValues(model)
-    for _ in range(2):
-        model.fit(ratings(), callbacks=[values])
-        assert values.epochs == [0, 10, 20, 30, 40, 50]
+    model.fit(ratings(), callbacks=[every])
+    assert every.epochs == [0, 10, 20, 30, 40, 50]  # a second fit begins anew
 
 
 def test_singular_values_are_drawn_largest_first(watched):
@@ -169,18 +161,12 @@ def test_singular_values_are_drawn_largest_first(watched):
     for one, column in zip(axes.lines, values.to_frame(), strict=False):
         np.testing.assert_array_equal(one.get_ydata(), values.to_frame()[column])
     assert len(axes.lines) == 3
-
-
-def test_nothing_recorded_and_odd_parameters(watched):
     with pytest.raises(DataError, match="was the callback given to fit"):
         plot_singular_values(SingularValues(AIR()))
     with pytest.raises(ParameterError, match="every must be an integer >= 1, found 0"):
         SingularValues(AIR(), every=0)
     with pytest.raises(ParameterError, match="n_values must be an integer >= 1"):
         plot_singular_values(watched[1], n_values=0)
-
-
-# -------------------------------------------------------------------- predicted against true
 
 
 def test_a_column_for_every_star_holds_the_shares_of_its_predictions():
@@ -203,23 +189,55 @@ def test_hexagons_count_every_pair_and_the_diagonal_is_where_both_are_equal():
     assert "RMSE 0.1" in axes.get_title()
 
 
-@pytest.mark.parametrize(
-    ("truth", "predicted"),
-    [([0, 1, 1, 0], [0.1, 0.9, 1.1, -0.2]), ([1, 1], [1, 1]), ([3], [2.5]), ([1, 2], [2, 2])],
-    ids=["0/1", "all alike", "one pair", "constant predictions"],
-)
-def test_few_values_can_be_drawn(truth, predicted):
-    plot_predictions(truth, predicted).savefig(io.BytesIO())
-
-
-def test_pairs_that_do_not_fit():
+def test_few_values_can_be_drawn_and_pairs_that_do_not_fit_are_refused():
+    few = [([0, 1, 1, 0], [0.1, 0.9, 1.1, -0.2]), ([1, 1], [1, 1]), ([3], [2.5]), ([1, 2], [2, 2])]
+    for truth, predicted in few:
+        plot_predictions(truth, predicted).savefig(io.BytesIO(), dpi=40)
     with pytest.raises(DataError, match="same length, found 2 and 1"):
         plot_predictions([1, 2], [1])
     with pytest.raises(DataError, match="expected finite numbers"):
         plot_predictions([1.0, np.nan], [1, 2])
 
 
-# -------------------------------------------------------------------- the data
+ROWS = [
+    {"model": "AIR", "rmse": 0.8, "rmse low": 0.7, "rmse high": 1.0},
+    {"model": "mean", "rmse": 1.2, "rmse low": 1.1, "rmse high": 1.3},
+]
+RELIABILITY = pd.DataFrame({"meant": [0.5, 0.9], "held": [0.4, 0.85], "low": [0.3, 0.8], "high": [0.5, 0.9]})
+GROUPS = pd.DataFrame({"lowest": [0, 5], "highest": [4, 5], "rmse": [1.0, 0.5], "low": [0.8, 0.4], "high": [1.1, 0.7]})
+
+
+def ends(axes):
+    """Both ends of every bar, (bars, 2 ends, 2 coordinates)."""
+    return np.concatenate([collection.get_segments() for collection in axes.collections])
+
+
+def test_accuracy_reliability_and_errors_hold_the_numbers_of_their_tables():
+    axes = plot_accuracy(ROWS, "rmse", "RMSE").axes[0]
+    np.testing.assert_allclose(ends(axes)[:, :, 0], [[0.7, 1.0], [1.1, 1.3]])
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]
+    assert axes.get_xlabel() == "RMSE"
+    axes = plot_reliability(RELIABILITY).axes[0]
+    np.testing.assert_allclose(ends(axes)[:, :, 1], RELIABILITY[["low", "high"]])
+    assert axes.get_xlim() == axes.get_ylim()
+    axes = plot_errors(GROUPS, "ratings").axes[0]
+    np.testing.assert_allclose(ends(axes)[:, :, 1], GROUPS[["low", "high"]])
+    assert axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0 to 4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        (lambda: plot_accuracy([], "rmse"), "at least one model"),
+        (lambda: plot_accuracy(ROWS, "mae"), "and 'mae' of each"),
+        (lambda: plot_reliability(RELIABILITY.drop(columns="held")), "one without held"),
+        (lambda: plot_errors(GROUPS.head(0), "x"), "one without rows"),
+    ],
+)
+def test_other_tables_are_refused(plot, message):
+    with pytest.raises(DataError, match=message):
+        plot()
 
 
 @pytest.mark.parametrize("side", ["user", "item"])
@@ -245,42 +263,18 @@ def test_every_rating_is_counted():
         plot_counts(data, "row")  # type: ignore[arg-type]
 
 
-# -------------------------------------------------------------------- all of them
-
-
-def drawings(model, values):
-    data = model.interactions_
-    return {
-        "fit": lambda ax: plot_fit(model, ax=ax),
-        "energy": lambda ax: plot_energy(model, ax=ax),
-        "validation": lambda ax: plot_validation(model, ax=ax),
-        "singular values": lambda ax: plot_singular_values(values, ax=ax),
-        "predictions": lambda ax: plot_predictions([1, 2, 3], [1, 2, 2], ax=ax),
-        "ratings": lambda ax: plot_ratings(data, ax=ax),
-        "counts": lambda ax: plot_counts(data, ax=ax),
-    }
-
-
-NAMES = ["fit", "energy", "validation", "singular values", "predictions", "ratings", "counts"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_axes_given_are_used(name, model, watched):
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    assert drawings(model, watched[1])[name](right) is figure
-    assert right.get_title()
-    assert right.get_xlabel()
-    assert right.get_ylabel()
-    assert not left.has_data()
-    left.plot([1, 2], [3, 4])
-    assert len(left.lines) == 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_display_is_needed_and_nothing_stays(name, model, watched, monkeypatch):
+def test_the_axes_given_are_used_and_no_display_is_needed(model, watched, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # would choose a display and keep the figure
-    target = io.BytesIO()
-    drawings(model, watched[1])[name](None).savefig(target, dpi=40)
-    assert target.getvalue().startswith(b"\x89PNG")
+    of_model = [partial(plot, model) for plot in (plot_fit, plot_energy, plot_validation)]
+    of_data = [partial(plot, model.interactions_) for plot in (plot_ratings, plot_counts)]
+    pairs = partial(plot_predictions, [1, 2, 3], [1, 2, 2])
+    for draw in (*of_model, *of_data, pairs, partial(plot_singular_values, watched[1])):
+        figure = Figure()
+        left, right = figure.subplots(1, 2)
+        assert draw(ax=right) is figure
+        assert all((right.get_title(), right.get_xlabel(), right.get_ylabel()))
+        assert not left.has_data()
+        target = io.BytesIO()
+        draw().savefig(target, dpi=40)
+        assert target.getvalue().startswith(b"\x89PNG")

@@ -1,18 +1,15 @@
-"""A first hour with a wide table on a scale of -10..10, in which 99 stands for missing."""
+"""A first hour: with a wide table on a scale of -10..10, in which 99 is missing, and with likes without a header."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from first_hour_cases import answers, refuses, shell
+from cli_cases import answers, refuses, shell
 
 from air_recsys import AIR
-from air_recsys.datasets import read_ratings
-from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
 
 READERS, JOKES = [f"u{row:02d}" for row in range(40)], [f"joke-{column:02d}" for column in range(12)]
 SHORT = "--device cpu --set n_sweeps=20 --set n_factors=2"
@@ -42,20 +39,15 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_refusal_says_what_to_write_next(room: Path) -> None:
     n_missing, train = np.count_nonzero(jokes() == 99), f"air-recsys train {room}/jokes.csv {SHORT}"
-    for command in (train, f"air-recsys evaluate {room}/jokes.csv", f"air-recsys tune {room}/jokes.csv --trials 1"):
+    for command in (
+        train,
+        f"{train} --negative",
+        f"air-recsys evaluate {room}/jokes.csv",
+        f"air-recsys tune {room}/jokes.csv --trials 1",
+    ):
         refuses(command, f"found {n_missing} of 480 to be 99, where all others lie in -10..10", "--missing 99")
     refuses(f"{train} --rating-scale=-10,10", f"found {n_missing} outside, the first in row", ": 99;", "--missing 99")
-    refuses(
-        f"{train} --negative", f"found {n_missing} of 480 to be 99, where all others lie in -10..10", "--missing 99"
-    )
     refuses(f"{train} --rating-scale 10", "--rating-scale expects LOW,HIGH, such as 1,5, found '10'")
-
-
-def test_the_errors_of_a_stated_scale_are_measured(room: Path) -> None:
-    measured = shell(f"air-recsys evaluate {room}/jokes.csv --rating-scale=-10,10 --missing 99 {SHORT}")
-    rows = {words[0]: words for words in map(str.split, measured.out.splitlines()) if len(words) > 5}
-    assert measured.status == 0
-    assert float(rows["AIR"][1]) < 4 < float(rows["GlobalMean"][1])
 
 
 @pytest.mark.filterwarnings("default::air_recsys.exceptions.DataWarning")
@@ -77,14 +69,6 @@ def test_scores_are_on_the_scale_and_unknown_ids_are_told(room: Path) -> None:
     refuses(f"{asked} u00 --user zoe --unknown error", "1 user id(s) were not in the training data: 'zoe'")
 
 
-def test_systems_are_compared_on_it(room: Path) -> None:
-    line = f"air-recsys compare {room}/jokes.csv --models GlobalMean,Biases --k 3"
-    told = shell(f"{line} --rating-scale=-10,10 --missing 99")
-    assert told.status == 0
-    errors = next(words for words in map(str.split, told.out.splitlines()) if words[:1] == ["GlobalMean"])
-    assert 3 < float(errors[1]) < 9
-
-
 def test_a_table_of_pairs_is_scored_row_by_row(room: Path) -> None:
     pairs = pd.DataFrame({"User": ["u03", "u00", "u03"], "ITEM": ["joke-01", "joke-01", "joke-01"]})
     pairs.to_csv(room / "pairs.csv", index=False)
@@ -95,17 +79,6 @@ def test_a_table_of_pairs_is_scored_row_by_row(room: Path) -> None:
     assert found["user"].tolist() == pairs["User"].tolist()
     np.testing.assert_allclose(found["score"], AIR.load(room / "jokes.air").predict(found["user"], found["item"]))
     refuses(f"air-recsys predict {room}/jokes.air --user u00", "expected --user with --item, or --pairs alone")
-
-
-def test_an_unknown_reader_gets_what_all_like_best_first(room: Path) -> None:
-    _, *rows = answers(f"air-recsys recommend {room}/jokes.air --user zoe --n 12")
-    scores = [float(row[2]) for row in rows]
-    assert len(rows) == 12
-    assert scores == sorted(scores, reverse=True)
-    assert {row[-1] for row in rows} == {"popular"}
-    rated = jokes().replace(99, np.nan)
-    damped = (rated.sum() + 5 * np.nanmean(rated)) / (rated.count() + 5)
-    assert scores[0] == pytest.approx(damped.max(), abs=1e-3)
 
 
 def test_new_ratings_have_to_lie_on_the_scale(room: Path) -> None:
@@ -120,23 +93,55 @@ def test_new_ratings_have_to_lie_on_the_scale(room: Path) -> None:
     )
 
 
-def test_the_same_in_python(room: Path) -> None:
-    table = jokes()
-    how = {"n_sweeps": 20, "n_factors": 2, "random_state": 0, "device": "cpu", "clip": True}
-    with pytest.raises(DataError, match=r"to be 99, where all others lie in -10\.\.10"):
-        AIR.for_ratings(**how).fit(table)
-    with pytest.warns(DataWarning, match=re.escape("part of the scale: state rating_scale=(-10, 10)")):
-        assert AIR.for_ratings(**how).fit(table.replace(99, np.nan)).rating_scale_ == (-10, 10)
-    with pytest.raises(DataError, match=r"expected ratings in -10\.\.10 \(rating_scale\), .*: 99;"):
-        AIR.for_ratings(**how).fit(table, rating_scale=(-10, 10))
-    model = AIR.for_ratings(**how).fit(table.replace(99, np.nan), rating_scale=(-10, 10))
-    read = read_ratings(room / "jokes.csv", rating_scale=(-10, 10), missing=99)
-    assert model.interactions_.user_ids.tolist() == read.user_ids.tolist() == READERS
-    np.testing.assert_array_equal(model.interactions_.to_dense(), read.to_dense())
-    assert abs(model.predict(READERS, JOKES[0])).max() <= 10
-    with pytest.raises(DataError, match=r"expected ratings in -10\.\.10 \(the scale of the training data\), found 99"):
-        model.partial_fit(pd.DataFrame({"user": ["u00"], "item": ["joke-00"], "rating": [99]}))
-    with pytest.warns(DataWarning, match="1 of 2 pairs get a mean rating"):
-        model.predict(["u00", "zoe"], "joke-03")
-    with pytest.raises(UnknownIdError, match="the nearest known are 'joke-03'"):
-        model.predict("u00", "joke 03")
+def likes() -> pd.DataFrame:
+    """Even readers like even books, odd ones odd ones."""
+    rng = np.random.default_rng(0)
+    alike = np.arange(40)[:, None] % 2 == np.arange(12) % 2
+    readers, books = np.nonzero(rng.random((40, 12)) < np.where(alike, 0.6, 0.05))
+    return pd.DataFrame({"user": [f"reader-{row}" for row in readers], "item": [f"book-{column}" for column in books]})
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the hour: files of likes, and a model of them."""
+    folder = tmp_path_factory.mktemp("hour")
+    likes().to_csv(folder / "likes.data", sep="\t", header=False, index=False)
+    likes().to_csv(folder / "likes.txt", sep=";", header=False, index=False)
+    likes().rename(columns={"user": "readerId", "item": "bookId"}).to_csv(folder / "named.csv", index=False)
+    ended = shell(f"{_train(folder / 'likes.data')} --columns user,item --model {folder}/likes.air")
+    assert ended.status == 0
+    assert f"n_ratings={len(likes())}, " in ended.out
+    return folder
+
+
+def _train(file: Path) -> str:
+    return f"air-recsys train {file} --ranking --device cpu --set n_factors=3"
+
+
+def test_each_refusal_of_likes_says_what_to_write_next(library: Path) -> None:
+    refuses(_train(library / "likes.data"), "a file without a header line needs", "(in the shell --columns user,item)")
+    refuses(_train(library / "named.csv"), "--user-column readerId --item-column bookId")
+    refuses(
+        f"air-recsys train {library}/likes.data --columns user,item",
+        "columns (in the shell --columns) name the fields of a line: expected the column(s) ['rating']",
+    )
+    refuses(f"{_train(library / 'likes.data')} --columns user,item --missing 99", "--ranking does not read --missing")
+
+
+@pytest.mark.parametrize(
+    "form", ["likes.txt --sep ';' --columns user,item", "named.csv --user-column READERID --item-column bookid"]
+)
+def test_lists_are_measured_from_every_form(library: Path, form: str) -> None:
+    measured = shell(f"air-recsys evaluate {library}/{form} --ranking --k 3 --set n_factors=3 --device cpu")
+    assert measured.status == 0
+    assert f"n_ratings={len(likes())}, " in measured.out
+    assert "GraphRanker" in measured.out
+
+
+def test_lists_of_a_new_reader(library: Path) -> None:
+    (library / "new.data").write_text("zoe\tbook-2\nzoe\tbook-4\n")
+    asked = f"air-recsys recommend {library}/likes.air --ratings {library}/new.data"
+    _, *rows = answers(f"{asked} --columns user,item --n 2")
+    assert [row[0] for row in rows] == ["zoe"] * 2
+    assert all(int(row[1].removeprefix("book-")) % 2 == 0 for row in rows)
+    refuses(asked, "(in the shell --columns user,item)")
