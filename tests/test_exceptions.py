@@ -83,7 +83,7 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str, extra: str, use: Callable[[Path], Any]
 ):
     for name in ("file.parquet", "file.mat", "file.png"):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(b"PAR1" if name == "file.parquet" else b"")
     for name in list(sys.modules):
         if name.partition(".")[0] == host:
             monkeypatch.setitem(sys.modules, name, None)
