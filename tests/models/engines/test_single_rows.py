@@ -47,29 +47,27 @@ def spd(rng, size):
         (0.7, False, True, 0.0),
     ],  # a bias beside weights of what is not observed is refused
 )
-def test_a_solved_row_has_no_gradient(bias_decay, weighted, tied, unobserved_weight):
+def test_a_solved_row_has_no_gradient_and_its_parts_sum_to_it(bias_decay, weighted, tied, unobserved_weight):
     rng = np.random.default_rng(3)
     others, offsets, penalty = rng.normal(size=(9, 3)), rng.normal(size=9), spd(rng, 3)
     if unobserved_weight > 0:
         offsets = np.zeros(9)
     ratings = random_rows(rng, 4, 9)
-    weights = rng.random(ratings.nnz) if weighted else None
+    ones = np.ones(ratings.nnz)
+    weights = rng.random(ratings.nnz) if weighted else ones
     ties = Ties(0.4, rng.random(4), rng.normal(size=(4, 3))) if tied else None
     solver = LeastSquaresRows(others, offsets, penalty, bias_decay, unobserved_weight)
-    found = solver.solve(ratings, weights=weights, ties=ties)
+    found = solver.solve(ratings, weights=weights if weighted else None, ties=ties)
 
-    u = torch.tensor(found.factors, dtype=F64, requires_grad=True)
-    b = torch.tensor(found.biases, dtype=F64, requires_grad=True)
+    def dense(values):
+        return torch.tensor(sp.csr_array((values, ratings.indices, ratings.indptr), shape=(4, 9)).toarray())
+
+    u, b = (torch.tensor(part, dtype=F64, requires_grad=True) for part in found)
     v, gram = torch.tensor(others), torch.tensor(others.T @ others)
-    target, confidence = torch.zeros(4, 9, dtype=F64), torch.zeros(4, 9, dtype=F64)
-    coo = ratings.tocoo()
-    target[coo.row, coo.col] = torch.tensor(coo.data)
-    confidence[coo.row, coo.col] = torch.ones(coo.nnz, dtype=F64) if weights is None else torch.tensor(weights)
+    target, confidence, rated = map(dense, (ratings.data, weights, ones))
     products = u @ v.T
-    rated = torch.zeros(4, 9, dtype=torch.bool)
-    rated[coo.row, coo.col] = True
     value = (confidence * (products + b[:, None] + torch.tensor(offsets) - target).square()).sum()
-    value = value + unobserved_weight * products[~rated].square().sum()
+    value = value + unobserved_weight * ((1 - rated) * products.square()).sum()
     value = value + torch.einsum("ir,rs,is->", u, torch.tensor(penalty), u) + (bias_decay or 0.0) * b.square().sum()
     if ties is not None:
         degree, pull = torch.tensor(ties.degrees), torch.tensor(ties.pulls)
@@ -81,18 +79,12 @@ def test_a_solved_row_has_no_gradient(bias_decay, weighted, tied, unobserved_wei
         assert not found.biases.any()
     else:
         assert b.grad.abs().max() < 1e-8
-
-
-@pytest.mark.parametrize(("bias_decay", "unobserved_weight"), [(None, 0.0), (0.7, 0.0), (None, 0.3)])
-def test_the_parts_of_a_row_sum_to_it(bias_decay, unobserved_weight):
-    rng = np.random.default_rng(3)
-    offsets = np.zeros(9) if unobserved_weight > 0 else rng.normal(size=9)
-    solver = LeastSquaresRows(rng.normal(size=(9, 3)), offsets, spd(rng, 3), bias_decay, unobserved_weight)
-    row = random_rows(rng, 1, 9)
-    weights = rng.random(row.nnz)
-    parts = solver.contributions(row.indices, row.data, weights)
-    assert parts.shape == (row.nnz, 3)
-    np.testing.assert_allclose(parts.sum(axis=0), solver.solve(row, weights=weights).factors[0], rtol=1e-9)
+    if ties is None:
+        own = slice(ratings.indptr[1])  # of the first row
+        parts = solver.contributions(
+            ratings.indices[own], ratings.data[own], None if weights is None else weights[own]
+        )
+        np.testing.assert_allclose(parts.sum(axis=0), found.factors[0], rtol=1e-9)
 
 
 def low_noise_ratings(n_users=40, n_items=30, seed=0, density=0.5):
@@ -153,12 +145,6 @@ def test_weights_count_as_repeated_ratings_would(model):
     found, expected = model.fold_in(row, weights=np.array([2.0, 1.0])), twice.solve(repeated)
     np.testing.assert_allclose(found.factors, expected.factors, rtol=1e-6)
     np.testing.assert_allclose(found.biases, expected.biases, rtol=1e-6)
-
-
-def test_a_row_without_ratings_is_the_mean_user(model):
-    found = model.fold_in(sp.csr_array((2, 30)))
-    assert not found.factors.any()
-    assert not found.biases.any()
 
 
 def test_ids_and_positions_fold_in_alike_from_a_file_too_and_leave_the_model_as_it_is(tmp_path):
@@ -270,13 +256,14 @@ def test_weighted_ratings_are_solved_as_themselves_and_fold_in_in_any_order():
     np.testing.assert_allclose(found.fold_in(mixed, weights=confidence).factors[0], folded.factors[3], atol=1e-9)
 
 
-def test_rows_without_ratings_are_the_mean_user(fitted):
-    for rows in (sp.csr_array((2, 80)), sp.csr_array(([4.0], ([1], [3])), shape=(3, 80))):
-        found = fitted.fold_in(rows)
-        assert not found.factors[0].any()
-        assert found.biases[0] == 0
-        assert np.isfinite(found.factors).all()
-    assert len(fitted.fold_in(sp.csr_array((0, 80))).factors) == 0
+def test_rows_without_ratings_are_the_mean_user(fitted, model):
+    for known, n_items in ((fitted, 80), (model, 30)):
+        for rows in (sp.csr_array((2, n_items)), sp.csr_array(([4.0], ([1], [3])), shape=(3, n_items))):
+            found = known.fold_in(rows)
+            assert not found.factors[0].any()
+            assert found.biases[0] == 0
+            assert np.isfinite(found.factors).all()
+        assert len(known.fold_in(sp.csr_array((0, n_items))).factors) == 0
 
 
 @pytest.mark.parametrize("options", [{"pattern_features": 0}, {"n_factors": 1}])
@@ -356,6 +343,9 @@ def test_a_score_is_the_pattern_and_the_rated_items_after_few_sweeps_and_from_dr
     for known, share in ((settled, 0.01), (fitted, 0.15)):
         remainder, _, personal = shares(known, 60)
         assert remainder < share * personal
+    found = settled.explain("u3", 8)  # the pattern has a line of its own
+    assert "choice of items" in str(found)
+    assert found.to_dict()["parts"]["pattern"] == found.pattern != 0
 
 
 def test_a_user_that_was_just_solved_leaves_no_remainder(settled):
@@ -380,12 +370,6 @@ def test_a_contribution_is_linear_in_the_rating_and_the_pattern_does_not_hear_of
         assert np.flatnonzero(np.abs(change) > 1e-12).tolist() == [2]
         slopes.append(change[2] / step)
     assert slopes[0] == pytest.approx(slopes[1])
-
-
-def test_the_pattern_has_a_line_of_its_own(settled):
-    found = settled.explain("u3", 8)
-    assert "choice of items" in str(found)
-    assert found.to_dict()["parts"]["pattern"] == found.pattern != 0
 
 
 @pytest.mark.data

@@ -104,11 +104,6 @@ def model(request):
     return trained(request.param)
 
 
-@pytest.fixture
-def ratings():
-    return trained("ratings")
-
-
 def test_contributions_add_up_to_the_score(model):
     error, remainder, personal = figures(model, 100)
     assert error < 1e-5
@@ -217,9 +212,9 @@ def test_a_contribution_is_what_the_solved_score_loses_without_its_source(name):
         assert np.abs(losses[:, 1]).max() > 1e-4
 
 
-def test_an_edge_passes_the_score_of_its_neighbor(ratings):
+def test_an_edge_passes_the_score_of_its_neighbor():
     """With the neighbours' scores as given, deaf items hear of them over the edges only: one less, so much less."""
-    model, user, item = ratings, 3, 8
+    model, user, item = trained("ratings"), 3, 8
     state, terms = model._state, model.solver
     weights = [energy_weight(strength, state.data) for strength in (terms.user_graph_reg, terms.item_graph_reg)]
     shared = equations(state, Contributing(model.row_solver(), (weights[0], weights[1]), terms.weight_decay > 0))
@@ -423,9 +418,9 @@ def test_labels_name_the_items_and_ids_stand_in_for_them(model):
         ),
     ],
 )
-def test_errors_come_before_any_work(ratings, asked, options, error, message):
+def test_errors_come_before_any_work(asked, options, error, message):
     with fails(error, message):
-        ratings.explain(*asked, **options)
+        trained("ratings").explain(*asked, **options)
     with fails(NotFittedError, "this AIR is not fitted yet: call fit first"):
         AIR().explain(*asked, **options)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +22,7 @@ from air_recsys import Interactions
 from air_recsys.cli import main
 from air_recsys.exceptions import CheckpointError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import progress, selection
+from air_recsys.models.graph_ranker import progress
 from air_recsys.models.graph_ranker import ranker as module
 from air_recsys.models.graph_ranker.hidden import HeldOut
 from air_recsys.training.checkpoint import CheckpointFile
@@ -39,22 +41,8 @@ def make(**parameters) -> GraphRanker:
     return GraphRanker(**small | parameters)
 
 
-def few_settings() -> None:
-    selection._REGRESSION = {"regression_target": (-0.25, 0.0)}
-    selection._FACTORS = {"factor_weight": (0.5, 0.75, 1.0)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    """Let searches try few settings."""
-    before = selection._REGRESSION, selection._FACTORS
-    few_settings()
-    yield
-    selection._REGRESSION, selection._FACTORS = before
-
-
 @pytest.fixture(scope="module")
-def whole(quick) -> GraphRanker:
+def whole() -> GraphRanker:
     model = make().fit(likes())
     assert model.settings_.factor_weight > 0
     assert 8 <= model.n_steps_ < N_STEPS
@@ -73,7 +61,6 @@ class Cut:
     """Ends a fit after so many steps of factors, or so many lists that are measured, three times a setting."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.patch, self.steps, self.tries = monkeypatch, 0, 0
         advance, measure = SoftmaxTrainer.advance, HeldOut.measure
 
         def counted(trainer: SoftmaxTrainer, position: int) -> None:
@@ -90,18 +77,23 @@ class Cut:
         monkeypatch.setattr(HeldOut, "measure", tried)
         self.go_on()
 
+    def limit(self, steps: float = math.inf, tries: float = math.inf) -> None:
+        """End what comes after so many of them, from now on."""
+        self.steps = self.tries = 0
+        self.at_step = lambda: self._end(self.steps > steps)
+        self.at_try = lambda: self._end(self.tries > tries)
+
     def go_on(self) -> None:
         """Let nothing end from now on, and count anew."""
-        self.steps, self.tries = 0, 0
-        self.at_step = self.at_try = lambda: None
+        self.limit()
 
-    def after_steps(self, number: int) -> None:
+    @contextmanager
+    def after(self, **limits: int) -> Iterator[None]:
+        """A fit that ends there."""
+        self.limit(**limits)
+        with pytest.raises(PowerCut):
+            yield
         self.go_on()
-        self.at_step = lambda: self._end(self.steps > number)
-
-    def after_tries(self, number: int) -> None:
-        self.go_on()
-        self.at_try = lambda: self._end(self.tries > number)
 
     @staticmethod
     def _end(now: bool) -> None:
@@ -124,23 +116,19 @@ def all_steps(model: GraphRanker) -> tuple[int, int]:
 def test_a_fit_that_is_cut_at_a_step_goes_on_to_the_bit(share, every, whole, cut, tmp_path) -> None:
     path, (searched, total) = tmp_path / "run.ckpt", all_steps(whole)
     at = round(share * searched) if share < 1 else total - 1
-    cut.after_steps(at)
-    with pytest.raises(PowerCut):
+    with cut.after(steps=at):
         make().fit(likes(), checkpoint=path, every=every)
-    cut.go_on()
     same(make().fit(likes(), checkpoint=path, every=every, resume_from=path), whole)
     lost = cut.steps - (total - at)
     assert 0 <= lost < (every if every < N_STEPS else 3 * N_STEPS)
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("at", [10, 28, 46])
+@pytest.mark.parametrize("at", [10, 28, 90])
 def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, cut, tmp_path) -> None:
     path, total = tmp_path / "run.ckpt", 3 * (len(whole.history_) - 1)
-    cut.after_tries(at)
-    with pytest.raises(PowerCut):
+    with cut.after(tries=at):
         make().fit(likes(), checkpoint=path)
-    cut.go_on()
     same(make().fit(likes(), resume_from=path), whole)
     before_factors = 3 * int((whole.history_["factor_weight"].iloc[:-1] == 0).sum())
     if at < before_factors:
@@ -153,22 +141,17 @@ def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, 
 def test_a_fit_may_be_cut_again_and_again_and_after_the_end_nothing_is_left_to_do(whole, cut, tmp_path) -> None:
     path = tmp_path / "run.ckpt"
     for at in (20, 7, 7, 7):
-        cut.after_steps(at)
-        with pytest.raises(PowerCut):
+        with cut.after(steps=at):
             make().fit(likes(), checkpoint=path, every=1, resume_from=path if path.exists() else None)
-    cut.go_on()
     same(make().fit(likes(), checkpoint=path, resume_from=path), whole)
-    cut.after_steps(0)
-    cut.at_try = cut.at_step
+    cut.limit(steps=0, tries=0)
     same(make().fit(likes(), resume_from=path), whole)
 
 
 def test_given_settings_go_on_too(cut, tmp_path) -> None:
     path, expected = tmp_path / "run.ckpt", make(settings={}).fit(likes())
-    cut.after_steps(17)
-    with pytest.raises(PowerCut):
+    with cut.after(steps=17):
         make(settings={}).fit(likes(), checkpoint=path, every=5)
-    cut.go_on()
     same(make(settings={}).fit(likes(), resume_from=path), expected)
     assert cut.steps == N_STEPS - 15
 
@@ -177,7 +160,6 @@ KILLED = """
 import os, signal, sys
 import test_ranker_resume as cases
 
-cases.few_settings()
 cases.make().fit(cases.likes())  # imports what both need
 advance, steps = cases.SoftmaxTrainer.advance, 0
 
@@ -268,7 +250,7 @@ TIMED = Interactions.from_frame(likes().to_frame().assign(time=1), timestamp="ti
 def test_a_checkpoint_of_other_parameters_or_data_is_refused_before_any_work(
     changes, data, message, checkpoint, cut
 ) -> None:
-    cut.after_steps(0)
+    cut.limit(steps=0)
     with pytest.raises(CheckpointError, match=message):
         make(**{"settings": {}} | changes).fit(data, resume_from=checkpoint)
 
@@ -288,10 +270,8 @@ def test_the_seconds_before_count_for_a_time_budget(cut, tmp_path, monkeypatch) 
     """A setting takes 30 seconds: there is time for four, before and after."""
     path, clock = tmp_path / "run.ckpt", SimpleNamespace(perf_counter=lambda: 10.0 * cut.tries + 200.0 * cut.steps)
     monkeypatch.setattr(progress, "time", clock)
-    cut.after_tries(7)
-    with pytest.raises(PowerCut):
+    with cut.after(tries=7):
         make(time_budget=300).fit(likes(), checkpoint=path)
-    cut.go_on()
     model = make(time_budget=300).fit(likes(), resume_from=path)
     assert cut.tries == 6
     assert len(model.history_) - 1 == 4

@@ -10,7 +10,7 @@ from ranker_cases import CPU, likes, training_of
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker import ranker
+from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker.factors import ItemFactors, factor_graph, item_axes, user_factors
 from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.lists import best_lists, largest_of_rows
@@ -90,15 +90,13 @@ def test_items_without_users_stay_as_they_are() -> None:
     assert factor_graph(one, 3, 0, CPU).spread(vectors)[2].tolist() == [4.0, 5.0]
 
 
-def test_a_ranker_of_many_items_spreads_its_targets(monkeypatch: pytest.MonkeyPatch, pattern: Csr) -> None:
-    found = []
-    for few in (19, 20):
-        monkeypatch.setattr(ranker, "_FEW", few)
-        model = ranker.GraphRanker(n_factors=3, n_steps=4, settings={}, device="cpu").fit(pattern)
-        expected = trained(pattern, 3, 4, n_neighbors=50 if few < 20 else 0)
-        np.testing.assert_array_equal(model.item_factors_, expected.targets)
-        found.append(model.item_factors_)
-    assert np.abs(found[0] - found[1]).max() > 0.01
+@pytest.mark.parametrize(("n_items", "n_neighbors"), [(4096, 0), (4097, 50)])
+def test_a_ranker_of_many_items_spreads_its_targets(n_items: int, n_neighbors: int) -> None:
+    many = likes(60, n_items, own=0.02, other=0.005)
+    model = GraphRanker(n_factors=3, n_steps=4, settings={"regression_weight": 0.0}, device="cpu").fit(many)
+    expected, other = (trained(many, 3, 4, n_neighbors=each).targets for each in (n_neighbors, 50 - n_neighbors))
+    np.testing.assert_array_equal(model.item_factors_, expected)
+    assert np.abs(other - expected).max() > 0.01
 
 
 def test_a_rare_item_learns_from_those_like_it() -> None:

@@ -365,12 +365,3 @@ def test_a_gpu_that_is_not_there_is_an_error(monkeypatch):
     for asked in (USERS, "nobody", []):
         with fails(DeviceError, message):
             GlobalMean().fit(frame()).recommend(asked, 3, device="cuda")
-
-
-def test_users_of_any_type_of_id_are_named_as_they_were_asked_for():
-    table = frame()
-    named = table.assign(user=[(int(user[1:]), "x") for user in table["user"]])
-    expected = GlobalMean().fit(table).recommend([USERS[2], "nobody", USERS[1], USERS[2]], 2)
-    found = GlobalMean().fit(named).recommend([(2, "x"), "nobody", (1, "x"), (2, "x")], 2)
-    assert found["user"].tolist() == [(2, "x")] * 2 + ["nobody"] * 2 + [(1, "x")] * 2 + [(2, "x")] * 2
-    pd.testing.assert_frame_equal(found.drop(columns="user"), expected.drop(columns="user"))
