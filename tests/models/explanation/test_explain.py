@@ -135,7 +135,6 @@ def test_tables_add_up_to_the_totals_and_fewer_rows_are_the_largest_and_the_othe
         (AIR.for_ratings(solver="adam", **CPU), lambda root: load_movielens(root, "100k"), 0.02),
         (AIR.for_interactions(n_epochs=200, **CPU), lambda root: load_yamanishi(root, "ic").interactions, 0.03),
     ],
-    ids=["MovieLens", "ion channels"],
 )
 def test_hundreds_of_pairs_of_data_of_people(model, known, share, data_root):
     data = known(data_root)

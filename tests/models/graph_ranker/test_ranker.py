@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ranker_cases import assert_scores_of_the_formula, likes, training_of
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, ModelFileError, ParameterError, ParameterWarning
 from air_recsys.models.graph_ranker import hidden, ranker, regression
 from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.ranker import GraphRanker
@@ -152,6 +152,13 @@ def test_a_file_that_has_lost_a_part_is_refused(given, lost):
     state = given._fitted()
     with pytest.raises((ValueError, LookupError)):
         GraphRanker().restored(replace(state, **lost(state)), {})
+
+
+def test_a_file_with_source_factors_of_another_shape_is_refused(given, tmp_path):
+    again = GraphRanker.load(given.save(tmp_path / "ranker.model"))
+    again._state = replace(again._fitted(), source_factors=again._fitted().source_factors[:-1])
+    with pytest.raises(ModelFileError, match="source factors of shape"):
+        GraphRanker.load(again.save(tmp_path / "ranker.model"))
 
 
 @pytest.mark.parametrize(

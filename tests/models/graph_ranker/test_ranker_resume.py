@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,17 @@ def test_a_signal_between_settings_and_one_after_the_last_step_are_heard(whole, 
     with pytest.raises(KeyboardInterrupt, match="training was interrupted after its last step"):
         model.fit(likes(), checkpoint=path, resume_from=path)
     same(model, whole)
+
+
+def test_a_disk_that_is_full_leaves_the_last_checkpoint(cut, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "run.ckpt"
+    with cut.after(steps=5):
+        make().fit(likes(), checkpoint=path, every=1)
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(CheckpointError, match="No space left"):
+        make().fit(likes(), checkpoint=path, every=1, resume_from=path)
+    assert path.read_bytes() == before
 
 
 @pytest.fixture(scope="module")

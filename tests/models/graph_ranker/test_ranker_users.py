@@ -112,9 +112,6 @@ def test_lists_hold_what_is_allowed_and_no_more_than_there_is(model: GraphRanker
 def test_what_does_not_fit_the_model_is_told(model, interactions, error, message) -> None:
     with pytest.raises(error, match=message):
         model.fold_in(interactions)
-
-
-def test_models_without_training_are_refused() -> None:
     with pytest.raises(NotFittedError):
         GraphRanker().fold_in(sp.csr_array((1, 3)))
 
