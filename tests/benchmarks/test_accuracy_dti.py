@@ -13,13 +13,11 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.evaluation.drug_targets import pair_task
-from air_recsys.evaluation.experiment import Costs, LeakError, Trial, here, trials
+from air_recsys.evaluation.experiment import Costs, LeakError, Trial, trials
 from air_recsys.exceptions import DataError
-from benchmarks.accuracy import dti
 from benchmarks.accuracy.dti import (
     NRLMF_SETTINGS,
     bench_dti,
-    bench_dti_probabilities,
     dti_systems,
     fold_metrics,
     validation_parts,
@@ -29,12 +27,6 @@ from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_score
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 
 Peer = Callable[[np.ndarray], np.ndarray]
-
-
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train in this process: starting one takes seconds."""
-    monkeypatch.setattr(dti, "process_place", lambda threads: here)
 
 
 def toy() -> DrugTargetData:
@@ -118,14 +110,6 @@ def test_a_report_has_a_row_a_system_and_the_published_ones(at_once: None) -> No
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
     assert "2 folds of 1 repetitions" in report.protocol
-
-
-def test_probabilities_are_compared_with_what_is_hidden() -> None:
-    report = bench_dti_probabilities("nr", toy(), "cvs1", similarities=True, seeds=(1,), n_splits=3)
-    (row,) = report.rows
-    assert row["of_interactions"] > 0.9 > 0.1 > row["of_zeros"]
-    assert row["calibration_error"] < 0.1
-    assert row["above_0.1"] >= 60
 
 
 def test_whole_drugs_and_targets_have_one_more_peer(at_once: None) -> None:
