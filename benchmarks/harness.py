@@ -164,8 +164,9 @@ def read_cases(name: str) -> tuple[str, list[str], dict[str, Case]]:
     for case, own in content.items():
         table = common | content.get(own.get("like"), {}) | own
         table.pop("like", None)
-        how = (table.pop("run"), *(table.pop(of, []) for of in ("titles", "protocols", "notes", "data")))
-        cases[case] = Case(f"{name} {case}", *how, table.pop("extras", {}), table)
+        how = {of: table.pop(of, []) for of in ("titles", "protocols", "notes", "data")}
+        extras = table.pop("extras", {})
+        cases[case] = Case(f"{name} {case}", table.pop("run"), **how, extras=extras, parameters=table)
     return about, list(cases) if default == "all" else default or list(cases)[:1], cases
 
 
