@@ -6,12 +6,12 @@ import pytest
 
 from air_recsys import AIR, Interactions
 from air_recsys.data.sets.planted import make_planted_ratings
-from air_recsys.evaluation.experiment import Answer, Costs, Task, Trial, ask_ratings, check_sealed, rated_pairs
-from air_recsys.evaluation.folds import Fold, cross_validation_folds
+from air_recsys.evaluation.experiment import ask_ratings, check_sealed, rated_pairs
+from air_recsys.evaluation.folds import cross_validation_folds
 from air_recsys.evaluation.system import System
 from air_recsys.evaluation.systems import AIR_SETTINGS
 from air_recsys.exceptions import MissingExtraError, ParameterError
-from air_recsys.metrics import mae, rmse
+from air_recsys.metrics import rmse
 from air_recsys.models import BiasModel
 from air_recsys.solvers import Adam
 from benchmarks.accuracy import ratings_data
@@ -19,7 +19,6 @@ from benchmarks.accuracy.experiments import published_figures
 from benchmarks.accuracy.ratings import (
     bench_ratings,
     chosen_systems,
-    fold_errors,
     rating_systems,
     ratings,
     systems_with_features,
@@ -29,11 +28,6 @@ from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_fo
 
 SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
 FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}
-COSTS = Costs(2.0, 1.5, 0.1, 0.2, 0.3)
-
-
-def answered(fold, predicted, deviation=None):
-    return Trial("one", Task.of_ratings(fold), (Answer(predicted, deviation, None), None), COSTS)
 
 
 @pytest.fixture(scope="module")
@@ -46,28 +40,6 @@ def pairs(data):
 
 
 # -------------------------------------------------------------------- figures
-
-
-def test_figures_are_those_of_the_clipped_answers(folds):
-    fold = folds[0]
-    predicted = fold.test.ratings + np.random.default_rng(0).normal(scale=2, size=fold.test.n_ratings)
-    found = fold_errors(answered(fold, predicted))
-    clipped = predicted.clip(fold.train.ratings.min(), fold.train.ratings.max())
-    assert found["rmse"] == rmse(fold.test.ratings, clipped) < rmse(fold.test.ratings, predicted)
-    assert found["mae"] == mae(fold.test.ratings, clipped)
-    assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
-    assert "inside 90 %" not in found
-
-
-@pytest.mark.parametrize(("scale", "low", "high"), [(1.0, 0.88, 0.92), (0.5, 0.55, 0.63), (2.0, 0.99, 1.0)])
-def test_intervals_of_the_right_width_hold_nine_tenths(folds, scale, low, high):
-    test = make_planted_ratings(200, 100, 10_000, 3, 2).interactions
-    rng = np.random.default_rng(0)
-    noise = 0.1 + rng.random(test.n_ratings)
-    predicted = test.ratings + noise * rng.normal(size=test.n_ratings)
-    found = fold_errors(answered(Fold("", folds[0].train, test), predicted, scale * noise))
-    assert low <= found["inside 90 %"] <= high
-    assert found["width"] == pytest.approx(2 * 1.645 * scale * noise.mean(), rel=1e-3)
 
 
 def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_once):

@@ -1,6 +1,5 @@
 """The benchmark of the adapters, on data that take no time."""
 
-import gc
 import json
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from implicit.cpu.als import AlternatingLeastSquares
 from implicit.evaluation import ranking_metrics_at_k
 
 from air_recsys import Interactions
-from benchmarks.harness import median_seconds
 from benchmarks.hosts.lists import _ratings, likes, ndcg_of_users, searched_likes
 from benchmarks.hosts.ratings import beside_cornac, beside_surprise
 from benchmarks.hosts.sklearn import bench_sklearn, standardised
@@ -100,19 +98,6 @@ def test_tables_have_units_of_one():
     table = standardised("digits")
     assert table.shape == (1797, 61)  # three pixels are always white
     np.testing.assert_allclose(table.std(axis=0), 1)
-
-
-def test_contenders_run_in_turn_without_the_collector():
-    seen = []
-
-    def contender(name):
-        return lambda: seen.append((name, gc.isenabled()))
-
-    medians = median_seconds({"a": contender("a"), "b": contender("b")}, rounds=2)
-    assert [name for name, _ in seen] == ["a", "b"] * 3  # one call each that does not count
-    assert [collects for _, collects in seen[2:]] == [False] * 4
-    assert gc.isenabled()
-    assert all(seconds > 0 for seconds in medians.values())
 
 
 def test_the_tables_of_implicit_are_those_of_the_result_file():

@@ -1,6 +1,7 @@
 """`python -m benchmarks`: cases of TOML files, how they are changed and told, what is refused, and tiny real runs."""
 
 import contextlib
+import gc
 import inspect
 import io
 import re
@@ -93,8 +94,10 @@ def test_an_extra_and_a_set_that_lack_are_named_before_any_work(tmp_path):
 
 def test_calls_are_timed_in_turn_and_with_their_memory():
     order = []
-    times = in_turn({name: lambda name=name: order.append(name) for name in "ab"}, rounds=2)
-    assert order == ["a", "b", "a", "b", "a", "b"]
+    times = in_turn({name: lambda name=name: order.append((name, gc.isenabled())) for name in "ab"}, rounds=2)
+    assert [name for name, _ in order] == ["a", "b", "a", "b", "a", "b"]  # the first of each does not count
+    assert [collects for _, collects in order[2:]] == [False] * 4
+    assert gc.isenabled()
     assert {name: each.seconds.shape for name, each in times.items()} == {"a": (2,), "b": (2,)}
     result, costs = spent_on(lambda: sum(range(1000)))
     assert (result, costs["seconds"] >= 0) == (499500, True)

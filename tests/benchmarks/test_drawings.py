@@ -71,17 +71,6 @@ class TestCurves:
         assert sorted(drawn[~np.isnan(drawn)]) == sorted([*usable, 0.3, 0.2, 0.1])
         saved(figure)
 
-    def test_axes_that_are_not_used_are_removed(self):
-        panels = [of_curves(AIR=curves([0.3, 0.2, 0.1]))] * 5
-        assert len(plot_curves(panels, "hidden").axes) == 5
-
-    def test_a_narrow_range_has_ticks_in_plain_numbers(self):
-        figure = plot_curves([of_curves(AIR=curves([0.09, 0.07, 0.061]))], "hidden")
-        saved(figure)
-        low, high = figure.axes[0].get_ylim()
-        labels = [tick.label1 for tick in figure.axes[0].yaxis.get_major_ticks() if low <= tick.get_loc() <= high]
-        assert [float(label.get_text()) for label in labels] == pytest.approx([0.06, 0.07, 0.08, 0.09])
-
 
 def graph(size, seed):
     weights = np.random.default_rng(seed).random((size, size)).astype(np.float32)
@@ -120,11 +109,6 @@ class TestHeatmaps:
         axes = plot_heatmaps([Panel("a matrix", {}, {"AIR": both}, {})]).axes[0]
         assert axes.images[0].get_clim() == pytest.approx((0, 0.01))
         assert axes.get_xlabel() == "scale 0 to 0.01"
-
-    def test_the_title_says_what_is_drawn(self):
-        assert "negative off-diagonal part of the Laplacian" in " ".join(
-            plot_heatmaps([of_graphs()]).get_suptitle().split()
-        )
 
 
 def of_widths(**errors):

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from reproduction_cases import made_up, small_recipe, use_small_cases
 
+from air_recsys import AIR
 from air_recsys.exceptions import ParameterError
 from benchmarks.paper import tables as module
 from benchmarks.paper.cases import MADE, Case, load_case, observed_entries
 from benchmarks.paper.recipes import recipes_of
+from benchmarks.paper.scarce import scarce_errors
 from benchmarks.paper.tables import pivot, table
 
 ANY = {"model": "KNN"}
@@ -232,3 +234,12 @@ def test_a_quick_run_takes_a_model_for_the_holes(tmp_path, monkeypatch):
     means, _ = untouched(tmp_path, quick=True)
     assert [row["runs"] for row in means.rows] == [1, 1]
     assert all(0 < row["nmae"] < 10 for row in means.rows)
+
+
+def test_the_preset_is_better_than_damped_biases_where_ratings_are_very_sparse():
+    gains = []
+    for seed in (3, 4, 5, 6):
+        errors = scarce_errors(lambda: AIR.for_ratings(random_state=0, device="cpu"), seed)
+        gains.append(errors["below_biases"])
+        assert errors["below_biases"] == pytest.approx(100 * (1 - errors["rmse"] / errors["biases_rmse"]))
+    assert np.mean(gains) > 0.2

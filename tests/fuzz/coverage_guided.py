@@ -32,7 +32,7 @@ PARSERS = (
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""
 BLIND = ("image, ", "ratings, Parquet", "table to score, Parquet", "study of a search")
-"""Beginnings of the readers' names that are fuzzed only where they are asked for: C parses them, and no line guides."""
+"""Beginnings of the readers' names that are fuzzed only where they are asked for: C parses them."""
 
 
 def uninstrumented() -> list[str]:

@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks.live import WatchedAIR, threads_on_a_model
-from attacks.live_history import Call, Swap, wrong_calls
-from attacks.live_operations import OPERATIONS, new_model, perform, prepared
+from attacks.live import (
+    OPERATIONS,
+    Call,
+    Swap,
+    WatchedAIR,
+    new_model,
+    perform,
+    prepared,
+    threads_on_a_model,
+    wrong_calls,
+)
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
