@@ -143,10 +143,7 @@ class Case(NamedTuple):
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a file of this folder.
 
-    Raises
-    ------
-    ParameterError
-        Where there is none.
+    `ParameterError` is raised where there is none.
     """
     if not path.is_file():
         known = ", ".join(sorted(each.stem for each in path.parent.glob("*.toml")))

@@ -22,7 +22,6 @@ from benchmarks.accuracy.dti import (
     fold_metrics,
     validation_parts,
 )
-from benchmarks.accuracy.experiments import published_figures
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 
@@ -120,9 +119,3 @@ def test_validation_parts_leave_the_test_part_alone() -> None:
         assert not (fold.test & (part.train | part.test)).any()
         assert not (part.train & part.test).any()
         np.testing.assert_array_equal(part.train | part.test, fold.train)
-
-
-def test_published_figures_are_there_for_every_set_and_setting() -> None:
-    for setting in ("cvs1", "cvs2", "cvs3"):
-        for name in ("nr", "gpcr", "ic", "e"):
-            assert len(published_figures("dti", f"{name}-{setting}")) == 1

@@ -310,14 +310,6 @@ def test_scores_by_an_inverse_of_users_are_those_by_one_of_items(fold, make, mon
     np.testing.assert_allclose(make().fit(fold.train)._scores(rows), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "number"), [("gowalla", 14), ("yelp2018", 13)])
-def test_published_figures_are_labelled(name, number):
-    figures = published_figures("ranking", name)
-    assert len({system for system, _ in figures}) == len(figures) == number
-    for _, row in figures:
-        assert list(row) == ["published recall@20", "published ndcg@20", "published protocol"]
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "sizes"), [("gowalla", (810_128, 217_242)), ("yelp2018", (1_237_259, 324_147)), ("ml-1m", None)]

@@ -102,19 +102,10 @@ def test_tables_have_units_of_one():
 
 def test_the_tables_of_implicit_are_those_of_the_result_file():
     page = (REPORTS / "ranking.md").read_text(encoding="utf-8")
-    equal, means, single = json.loads((RESULTS / "adapters-implicit.json").read_text("utf-8"))["reports"]
+    means, single = json.loads((RESULTS / "adapters-implicit.json").read_text("utf-8"))["reports"][1:]
     for row in means["rows"]:
         systems = " | ".join(f"{row[name]:.4f}" for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
         differences = f"{row['difference']:+.4f} | {row['smallest difference']:+.4f}"
         assert f"| {row['data']} | {row['splits']} | {systems} | {differences} |" in page
         splits = [each["difference"] for each in single["rows"] if each["data"] == row["data"]]
         assert (len(splits), min(splits)) == (row["splits"], row["smallest difference"])
-    for row in equal["rows"]:
-        assert f"| {row['precision_at_10']:.4f} | {row['ndcg_at_10']:.4f} |" in page
-
-
-def test_the_lists_of_cornac_are_those_of_the_result_file():
-    page = (REPORTS / "ranking.md").read_text(encoding="utf-8")
-    (lists,) = json.loads((RESULTS / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
-    for row in lists["rows"]:
-        assert f"| {row['ndcg_at_10']:.4f} | {row['recall_at_10']:.4f} | {row['fit_seconds']:.1f} s |" in page

@@ -10,7 +10,7 @@ from reproduction_cases import AIR, GIVEN, options, small_recipe, use_small_case
 
 from air_recsys.exceptions import DataError, DataFileError, ParameterError
 from benchmarks.paper import runs
-from benchmarks.paper.runs import Options, Run, all_runs, mean_and_deviation, outcomes
+from benchmarks.paper.runs import Options, Run, all_runs, outcomes
 from benchmarks.paper.systems import Outcome
 
 KNN = {"model": "KNN", "n_neighbors": 3}
@@ -55,12 +55,6 @@ def test_all_runs_are_every_system_and_seed():
 def test_unknown_systems_are_told():
     with pytest.raises(ParameterError, match=r"systems must be of \['AIR', 'KNN'\], found 'knn'"):
         all_runs([small_recipe()], systems=["AIR", "knn"])
-
-
-@pytest.mark.parametrize("share", [-0.1, float("nan")])
-def test_shares_of_validation_out_of_range(tmp_path, share):
-    with pytest.raises(ParameterError, match="validation must be"):
-        options(tmp_path, validation=share)
 
 
 # ---------------------------------------------------------------- paths
@@ -183,10 +177,3 @@ def test_a_system_that_takes_graphs_runs_after_the_other(tmp_path, monkeypatch):
     assert set(given) == {f"{kind}_graph_{epoch}" for kind in ("user", "item") for epoch in (5, 10)}
     for name, array in kept.items():
         np.testing.assert_array_equal(given[name], array)
-
-
-def test_mean_and_deviation():
-    assert mean_and_deviation([1.0, 3.0]) == (2.0, pytest.approx(2**0.5))
-    mean, deviation = mean_and_deviation([1.0])
-    assert mean == 1
-    assert np.isnan(deviation)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from air_recsys import AIR, Interactions
-from air_recsys.evaluation.folds import Fold
+from air_recsys import AIR
 from air_recsys.metrics import rmse
 from air_recsys.models.state import TrainingStatistics
 from benchmarks.accuracy.ratings_data import movielens_split
@@ -15,7 +14,7 @@ from benchmarks.scale import likes
 from benchmarks.scale.growth import train_planted
 from benchmarks.scale.likes import _hidden_likes, measured_drug_targets, planted_likes
 from benchmarks.speed.lists import _ways
-from benchmarks.speed.ratings import bench_ratings, planted_split, train_air, train_myfm, train_surprise
+from benchmarks.speed.ratings import bench_ratings, planted_split, train_air
 
 SMALL = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
 PLANTED = [60, 40, 900]
@@ -52,16 +51,6 @@ def test_looking_at_the_test_ratings_changes_nothing(settings):
     model = AIR.for_ratings(random_state=0, device="cpu", **settings).fit(fold.train)
     found = model.predict(fold.test.user_ids[fold.test.user_index], fold.test.item_ids[fold.test.item_index])
     assert train_air(fold, settings).rmse == pytest.approx(rmse(fold.test.ratings, found), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("train", "arguments"), [(train_surprise, {"algorithm": "SVDpp"}), (train_myfm, {"rank": 2, "n_steps": 10})]
-)
-def test_rows_without_training_ratings_are_no_obstacle(train, arguments):
-    matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan, np.nan, np.nan, 2]])
-    data = Interactions.from_dense(matrix)
-    test = data.user_index == 3
-    assert np.isfinite(train(Fold("unrated", data.select(~test), data.select(test)), **arguments).rmse)
 
 
 def test_the_ways_to_the_best_items_agree():

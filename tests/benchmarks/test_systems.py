@@ -109,11 +109,6 @@ def test_curves_end_in_the_errors_of_the_run(changes):
     assert outcome.curves["hidden"][-1] == pytest.approx(outcome.numbers["nmae"], rel=1e-5)
 
 
-def test_same_seed_same_run_and_another_for_another():
-    first, again, other = (run(AIR, seed=seed).curves for seed in (0, 0, 1))
-    assert first == again != other
-
-
 def test_side_graphs_are_given_and_graphs_of_another_run_taken_at_the_epoch_asked_for():
     case = small_case("gpcr")
     assert case.side is not None

@@ -96,12 +96,6 @@ def test_verdicts_are_counted(tmp_path):
     ]
 
 
-def test_no_baseline_far_away_is_said(tmp_path, made):
-    for (_, system), values in made.items():
-        values[:] = {"KNN": [0.48, 0.48], "DMF": [0.1, 0.1]}.get(system, values)
-    assert table1(tmp_path)[0].notes[5].endswith("published value: none")
-
-
 @pytest.mark.usefixtures("made")
 def test_rows_without_all_systems_have_no_verdict(tmp_path):
     means, _ = table1(tmp_path, systems=["AIR", "AIR tuned"], rows=["a"])
