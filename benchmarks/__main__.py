@@ -8,7 +8,7 @@ from pathlib import Path
 from air_recsys.cli import paths
 from air_recsys.cli.app import run
 from air_recsys.exceptions import AirRecsysError
-from benchmarks.commands import accuracy, experiments, reproduce
+from benchmarks.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,9 +30,8 @@ def in_a_clone() -> None:
         )
 
 
-for module in (experiments, accuracy, reproduce):
-    for name, command in module.COMMANDS.items():
-        app.command(name)(command)
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 
 if __name__ == "__main__":
     sys.path.append(str(ROOT / "tests"))  # made films, browsers and attacks are those of the tests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import shlex
 import timeit
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +43,7 @@ class Case(NamedTuple):
     Attributes
     ----------
     run : str
-        "module:function", which returns `Found`.
+        "module:function", which returns `Found`, or tables that are told already.
     data : list of str
         Data sets by their names in the registry; none are needed where the parameter `planted` is given.
     extras : dict of str
@@ -50,7 +51,10 @@ class Case(NamedTuple):
     titles, protocols, notes : list of str
         Of the tables; protocols have places for parameters and facts, and the last one counts for all others.
     parameters : dict
-        Arguments of the function; `root`, `seed` and `threads` come from the command.
+        Arguments of the function; `root`, `seed` and `threads` come from the command, and `case` is the second word of
+        the name.
+    changes : dict
+        What was changed of them, for `call`.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Case(NamedTuple):
     data: list[str]
     extras: dict[str, str]
     parameters: dict[str, Any]
+    changes: dict[str, Any] = {}  # noqa: RUF012, a tuple has no other defaults
 
     def folder(self, data: Path | None) -> Path | None:
         """The folder of the data sets, where the case reads it; None where it does not.
@@ -88,22 +93,39 @@ class Case(NamedTuple):
         parameters = dict(self.parameters)
         for name, value in changes.items():
             if name in parameters:
-                several = isinstance(parameters[name], list)
-                parameters[name] = list(np.atleast_1d(value).tolist()) if several else value
+                if isinstance(parameters[name], bool) and not isinstance(value, bool):
+                    raise ParameterError(f"--set expects True or False for {name}, found {value!r}")
+                parameters[name] = _several(value) if isinstance(parameters[name], list) else value
             elif "settings" in parameters:
                 parameters["settings"] = parameters["settings"] | {name: value}
             else:
                 raise ParameterError(
                     f"--set expects a parameter of {self.name} ({', '.join(parameters)}), found {name!r}"
                 )
-        return self._replace(parameters=parameters)
+        return self._replace(parameters=parameters, changes=dict(changes))
+
+    def call(self, seed: int) -> str:
+        """The command that measures this again, for the reader of the notes.
+
+        Examples
+        --------
+        >>> read_cases("ratings")[2]["ml-1m"].changed({"systems": "Surprise SVD"}).call(2)
+        "`python -m benchmarks ratings ml-1m --set 'systems=Surprise SVD' --seed 2`"
+        """
+        words = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in self.changes.items()]
+        words += [f"--seed {seed}"] if seed else []
+        return f"`{' '.join(['python -m benchmarks', self.name, *words])}`"
 
     def tables(self, root: Path | None, seed: int, threads: int) -> list[ResultTable]:
         """Run the function and tell what it found."""
         function = self._function()
-        given = {"root": root, "seed": seed, "threads": threads}
+        given = {"root": root, "seed": seed, "threads": threads, "case": self.name.split()[1]}
         wanted = inspect.signature(function).parameters
         found = function(**{name: given[name] for name in given if name in wanted}, **self.parameters)
+        if not isinstance(found, Found):
+            for table in found:
+                table.notes.insert(0, self.call(seed))
+            return found
         facts = given | self.parameters | {"given": told(self.parameters.get("settings", {}))} | found.facts
         tables = []
         for number, (title, rows) in enumerate(zip(self.titles, found.tables, strict=True)):
@@ -113,19 +135,41 @@ class Case(NamedTuple):
             )
         return tables
 
-    def _function(self) -> Callable[..., Found]:
+    def _function(self) -> Callable[..., Found | list[ResultTable]]:
         module, _, function = self.run.partition(":")
         return getattr(importlib.import_module(module), function)
 
 
-def read_cases(name: str) -> tuple[str, str, dict[str, Case]]:
-    """What a benchmark is about, the case that runs where none is named, the first or "all", and its cases by name."""
-    content = tomllib.loads((EXPERIMENTS / f"{name}.toml").read_text(encoding="utf-8"))
-    about, default, cases = content.pop("about"), content.pop("default", None), {}
-    for case, table in content.items():
-        how = table.pop("run"), table.pop("titles"), table.pop("protocols"), table.pop("notes", [])
-        cases[case] = Case(f"{name} {case}", *how, table.pop("data", []), table.pop("extras", {}), table)
-    return about, default or next(iter(cases)), cases
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a file of this folder.
+
+    `ParameterError` is raised where there is none.
+    """
+    if not path.is_file():
+        known = ", ".join(sorted(each.stem for each in path.parent.glob("*.toml")))
+        raise ParameterError(f"expected a file of {known}, found {path.stem!r}")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def read_cases(name: str) -> tuple[str, list[str], dict[str, Case]]:
+    """What a benchmark is about, the cases that run where none is named, the first by default, and all by name.
+
+    What stands under "all", and in the case that one is `like`, holds where a case says nothing else.
+    """
+    content, cases = read_toml(EXPERIMENTS / f"{name}.toml"), {}
+    about, default, common = content.pop("about"), content.pop("default", None), content.pop("all", {})
+    for case, own in content.items():
+        table = common | content.get(own.get("like"), {}) | own
+        table.pop("like", None)
+        how = {of: table.pop(of, []) for of in ("titles", "protocols", "notes", "data")}
+        extras = table.pop("extras", {})
+        cases[case] = Case(f"{name} {case}", table.pop("run"), **how, extras=extras, parameters=table)
+    return about, list(cases) if default == "all" else default or list(cases)[:1], cases
+
+
+def _several(value: Any) -> list[Any]:
+    """The values of a list that is told as one: a text has commas between them."""
+    return [each.strip() for each in value.split(",")] if isinstance(value, str) else np.atleast_1d(value).tolist()
 
 
 def spent_on(call: Callable[[], Result]) -> tuple[Result, dict[str, float]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.datasets import DrugTargetData
+from air_recsys.datasets import DrugTargetData, load_davis
 from air_recsys.evaluation.experiment import Task, Trial, process_place, trials
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import interval_figures
@@ -80,14 +80,15 @@ def _train_air(parameters: dict[str, Any], alike: Similarities | None, seed: int
     return model.fit(shown, user_similarity=drugs, item_similarity=targets)
 
 
+def affinities(
+    root: Path, seed: int, threads: int, case: str, *, systems: list[str], validation: bool
+) -> list[ResultTable]:
+    """The table of a setting of what is hidden, see `bench_affinities`."""
+    return [bench_affinities(load_davis(root), case, systems, validation=validation, seed=seed, threads=threads)]
+
+
 def bench_affinities(
-    data: DrugTargetData,
-    setting: str,
-    names: Sequence[str] = (),
-    *,
-    validation: bool = False,
-    seed: int = 0,
-    threads: int = 1,
+    data: DrugTargetData, setting: str, names: list[str], *, validation: bool = False, seed: int = 0, threads: int = 1
 ) -> ResultTable:
     """Train every system on every fold of a setting, each in a sealed process, one after the other.
 
@@ -100,7 +101,7 @@ def bench_affinities(
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
     assert targets is not None
-    systems = chosen_systems(affinity_systems(Similarities(drugs, targets), seed), list(names))
+    systems = chosen_systems(affinity_systems(Similarities(drugs, targets), seed), names)
     tasks = [Task.of_ratings(fold).sealed() for fold in affinity_folds(data, setting, validation=validation)]
     found = trials(systems, tasks, place=process_place(threads), each_apart=True, title=f"affinities {setting}")
     rows: list[dict[str, Any]] = []

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split
-from air_recsys.datasets import DrugTargetData
+from air_recsys.datasets import DrugTargetData, load_yamanishi
 from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.evaluation.drug_targets import pair_measures, pair_system, pair_task
 from air_recsys.evaluation.experiment import Task, Trial, process_place, task_by_task, trials
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.evaluation.system import System
-from air_recsys.exceptions import DataError
-from air_recsys.metrics import calibration_error
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 from benchmarks.accuracy.peers.wknnir import wknnir_scores
+from benchmarks.harness import check_settings
 
 _TEXTS = experiment("dti")
 SEEDS: tuple[int, ...] = tuple(_TEXTS["seeds"])
@@ -79,6 +81,31 @@ def dti_systems(
         "RLS-WNN": (wnn_gip_scores, "RLS-Kron with nearest profiles, PyDTI's defaults"),
     } | ({"WkNNIR": (wknnir_scores, "neighbours and decay by inner cross-validation")} if whole else {})
     return air | {name: System(Scores(score, *tables).fit, told) for name, (score, told) in peers.items()}
+
+
+def dti(
+    root: Path,
+    threads: int,
+    case: Any,
+    *,
+    hidden: list[str],
+    similarities: bool,
+    repetitions: int,
+    validation: bool,
+    settings: dict[str, Any],
+) -> list[ResultTable]:
+    """A table for each setting of what is hidden, see `bench_dti`; `settings` are parameters of `DrugTargetAIR`."""
+    for setting in hidden:
+        check_choice("hidden", setting, list(_TEXTS["hidden"]))
+    if not similarities and hidden != ["cvs1"]:
+        raise ParameterError("whole hidden drugs and targets need similarities=True: nothing else is known of them")
+    check_settings(DrugTargetAIR(), settings)
+    data, seeds = load_yamanishi(root, case), SEEDS[:repetitions]
+    how: dict[str, Any] = {"similarities": similarities, "seeds": seeds, "validation": validation, "threads": threads}
+    return [
+        bench_dti(case, data, each, dti_systems(data, similarities, settings, whole=each != "cvs1"), **how)
+        for each in hidden
+    ]
 
 
 def bench_dti(
@@ -137,50 +164,6 @@ def bench_dti(
     )
 
 
-def bench_dti_probabilities(
-    name: str,
-    data: DrugTargetData,
-    setting: str,
-    *,
-    similarities: bool,
-    settings: Mapping[str, Any] | None = None,
-    seeds: Sequence[int] = SEEDS,
-    n_splits: int = 10,
-    threads: int = 1,
-) -> ResultTable:
-    """Compare the probabilities of `DrugTargetAIR` with what hidden pairs turn out to be.
-
-    Parameters are those of `bench_dti`; `settings` are parameters of `DrugTargetAIR` that differ from its defaults.
-
-    Returns
-    -------
-    ResultTable
-        One row: the expected calibration error of all hidden pairs together, over ten bins of equal width, that of the
-        pairs with a probability above 0.1, their number, and the mean of the probabilities of hidden interactions and
-        of hidden zeros.
-    """
-    air = dti_systems(data, similarities, settings)["AIR"]
-    tasks = _tasks(data, setting, seeds, n_splits, probabilities=True)
-    found = list(trials({"AIR": air}, tasks, place=process_place(threads), title=f"dti {name} {setting}"))
-    truth = np.concatenate([task.fold.test.ratings for task in tasks])
-    probability = np.concatenate([trial.answer[1] for trial in found])
-    likely = probability > 0.1
-    row = {
-        "system": "AIR",
-        "calibration_error": calibration_error(truth, probability),
-        "calibration_error_above_0.1": calibration_error(truth[likely], probability[likely]),
-        "above_0.1": int(likely.sum()),
-        "of_interactions": float(probability[truth == 1].mean()),
-        "of_zeros": float(probability[truth == 0].mean()),
-    }
-    return ResultTable(
-        f"Probabilities of hidden interactions of {name.upper()}, {setting.upper()}, {_shares(similarities)}",
-        _protocol(data, setting, seeds, len(tasks)),
-        [row],
-        [f"AIR: {air.settings}"],
-    )
-
-
 def _tasks(
     data: DrugTargetData,
     setting: str,
@@ -188,14 +171,13 @@ def _tasks(
     n_splits: int,
     *,
     validation: bool = False,
-    probabilities: bool = False,
 ) -> list[Task]:
     splits: list[Split] = []
     for seed in seeds:
         folds = list(interaction_folds(data.interactions, setting, n_splits, seed))
         splits += validation_parts(data, folds) if validation else folds
     parts = [[data.interactions.select(part) for part in split] for split in splits]
-    return [pair_task(shown, hidden, probabilities=probabilities).sealed() for shown, hidden in parts]
+    return [pair_task(shown, hidden).sealed() for shown, hidden in parts]
 
 
 def validation_parts(data: DrugTargetData, folds: list[Split]) -> list[Split]:

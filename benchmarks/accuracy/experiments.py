@@ -1,30 +1,26 @@
-"""Experiments, their grids, and figures that others printed, from the TOML files of this folder."""
+"""Settings and texts of experiments, their grids, and figures that others printed, from the TOML files beside this."""
 
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Mapping, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from air_recsys.exceptions import ParameterError
+from benchmarks.harness import read_toml
+
+_FOLDER = Path(__file__).parent
 
 
 def experiment(task: str) -> dict[str, Any]:
-    """The sets, settings and texts of the file ``<task>.toml``.
-
-    Raises
-    ------
-    ParameterError
-        Where there is none.
+    """The sets, settings and texts of the file ``<task>.toml``; `ParameterError` where there is none.
 
     Examples
     --------
     >>> list(experiment("ratings")["set"])
     ['ml-100k', 'ml-1m', 'douban', 'flixster']
     """
-    return _read(f"{task}.toml", f"expected an experiment, found {task!r}")
+    return read_toml(_FOLDER / f"{task}.toml")
 
 
 def published_figures(task: str, data: str) -> list[tuple[str, dict[str, Any]]]:
@@ -42,9 +38,8 @@ def published_figures(task: str, data: str) -> list[tuple[str, dict[str, Any]]]:
     >>> published_figures("ratings", "douban")[0]
     ('IMC-GAE', {'published rmse': 0.7211, 'published protocol': 'the same split; no side data'})
     """
-    entries = _read(f"published_{task}.toml", f"expected a task with published figures, found {task!r}")["figure"]
     rows: list[tuple[str, dict[str, Any]]] = []
-    for entry in entries:
+    for entry in read_toml(_FOLDER / f"published_{task}.toml")["figure"]:
         if entry.pop("data") == data:
             system, protocol = entry.pop("system"), entry.pop("protocol")
             figures = {f"published {name}": value for name, value in entry.items()}
@@ -55,13 +50,6 @@ def published_figures(task: str, data: str) -> list[tuple[str, dict[str, Any]]]:
 def published_rows(task: str, data: str) -> list[dict[str, Any]]:
     """The rows of a table that stand below those of the measured systems."""
     return [{"system": system} | figures for system, figures in published_figures(task, data)]
-
-
-def _read(name: str, message: str) -> dict[str, Any]:
-    file = resources.files("benchmarks.accuracy") / name
-    if not file.is_file():
-        raise ParameterError(message)
-    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def settings_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

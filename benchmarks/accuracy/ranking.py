@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,14 @@ from air_recsys.evaluation.lists import catalogue_figures, measure_figures, pair
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
+from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import recall_at_k, user_measures
+from air_recsys.models import GraphRanker
 from benchmarks.accuracy.experiments import published_rows
-from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
-from benchmarks.accuracy.ranking_systems import choice_of
+from benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, split_of, validation_part
+from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems, systems_by_default
+from benchmarks.accuracy.ratings import chosen_systems
+from benchmarks.harness import check_settings
 
 LENGTHS = (20, 10, 100)
 """Of the lists that are measured."""
@@ -37,6 +42,34 @@ _PARTS = {
     "latest": "the latest fifth of each user's",
     "time": "the latest fifth",
 }
+
+
+def ranking(
+    root: Path,
+    seed: int,
+    threads: int,
+    case: str,
+    *,
+    systems: list[str],
+    validation: bool,
+    new_users: bool,
+    settings: dict[str, Any],
+) -> list[ResultTable]:
+    """The tables of a set, see `bench_ranking`: of its split, a part of the training part, or a split by users.
+
+    `systems` are names, by default those of `systems_by_default`; `settings` are parameters of `GraphRanker`.
+    """
+    if new_users and validation:
+        raise ParameterError("new_users has a split of its own: expected it without validation")
+    check_settings(GraphRanker(), settings)
+    every = ranking_systems(case, settings, seed, threads, new_users=new_users)
+    chosen = chosen_systems(every, systems or systems_by_default(case, new_users=new_users))
+    fold: Fold | NewUsersFold = RANKING_SETS[case].load(root)
+    if validation:
+        fold = validation_part(fold, seed, RANKING_SETS[case].kind)
+    elif new_users:
+        fold = new_users_part(fold, seed)
+    return list(bench_ranking(case, fold, chosen, seed=seed, threads=threads))
 
 
 def bench_ranking(

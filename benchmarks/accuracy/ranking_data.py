@@ -114,8 +114,6 @@ RANKING_SETS = {
     name: RankingSet(entry["title"], entry["origin"], _LOADERS[name], entry.get("kind", "random"), entry.get("split"))
     for name, entry in experiment("ranking")["set"].items()
 }
-BY_DEFAULT = tuple(name for name, entry in RANKING_SETS.items() if entry.split is None)
-"""The names of the sets that need no order of the lines, which a copy can lose."""
 
 
 def split_of(data: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -12,24 +13,18 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.sets.monti import MontiGraphs
 from air_recsys.evaluation import systems as compared
 from air_recsys.evaluation.comparison import rating_figures
 from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, ask, process_place, trials, way_of_asking
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.evaluation.system import System, check_installed
+from air_recsys.evaluation.system import System, check_changes, check_installed
 from air_recsys.evaluation.systems import AIR_SETTINGS, air_systems, myfm_system
 from air_recsys.metrics import rmse
-from air_recsys.models.given import with_similarities
-from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
-from benchmarks.accuracy.peers.regressions import RidgeOnFeatures
-from benchmarks.accuracy.ratings_data import RATING_SETS
+from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_folds, known_tables, validation_fold
 
-ABLATIONS: dict[str, dict[str, Any]] = experiment("ratings")["ablation"]
-"""Parameters of `AIR.for_ratings` that remove or change one component each."""
 READ_FEATURES = (
     *("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped", "myFM ordered SVD++ flipped"),
     *("myFM timeSVD++ flipped", "myFM ordered timeSVD++ flipped"),
@@ -51,27 +46,13 @@ def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int =
 
 
 def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd.DataFrame]) -> dict[str, System]:
-    """The systems that read features with tables of them, ridge regression, and "AIR without features"."""
+    """The systems that read features, with tables of them, and "AIR without features"."""
     told = {
         name: system._replace(train=partial(_train_with_features, system.train, dict(tables)))
         for name, system in systems.items()
         if name in READ_FEATURES
     }
-    ridge = partial(_train_with_features, RidgeOnFeatures().fit, dict(tables))
-    told["Ridge on features"] = System(ridge, "biases and features, scikit-learn, penalty from a hidden tenth")
     return told | {"AIR without features": systems["AIR"]}
-
-
-def systems_with_graphs(graphs: MontiGraphs, changes: dict[str, Any], seed: int = 0) -> dict[str, System]:
-    """AIR with given graphs, and beside it AIR without graphs and their strengths."""
-    settings = {name: AIR_SETTINGS[name] for name in ("AIR", "AIR langevin")}
-    told = {
-        name: system._replace(train=partial(_train_with_graphs, system.train, graphs))
-        for name, system in air_systems(settings, changes, seed).items()
-    }
-    others = {name: value for name, value in changes.items() if name not in STRENGTH_NAMES}
-    without = air_systems(settings, others, seed)
-    return told | {f"{name} without graphs": system for name, system in without.items()}
 
 
 def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -90,10 +71,51 @@ def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> 
 def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, System]:
     """The systems of some names, all for none; raises where a name is unknown or a package is not installed."""
     for name in names:
-        check_choice("--system", name, list(systems))
+        check_choice("systems", name, list(systems))
     chosen = {name: system for name, system in systems.items() if not names or name in names}
     check_installed(chosen)
     return chosen
+
+
+def ratings(
+    root: Path,
+    seed: int,
+    threads: int,
+    case: str,
+    *,
+    systems: list[str],
+    folds: list[str],
+    validation: bool,
+    features: bool,
+    times: bool,
+    settings: dict[str, Any],
+) -> list[ResultTable]:
+    """The table of a set, see `bench_ratings`.
+
+    Parameters
+    ----------
+    systems, folds : list of str
+        Names; all where empty.
+    validation : bool
+        Test on parts of the training parts.
+    features, times : bool
+        Whether the systems are shown features of users and items, and the times of ratings.
+    settings : dict
+        Parameters of AIR, for the systems that read them.
+    """
+    every = systems_with_times(settings, seed) if times else rating_systems(case, settings, seed)
+    every = systems_with_features(every, known_tables(case, root)) if features else every
+    chosen = chosen_systems(every, systems)
+    check_changes(chosen, settings)
+    parts = chosen_folds(RATING_SETS[case].load(root), folds)
+    if times:
+        check_times(case, parts)
+    if validation:
+        parts = [validation_fold(fold, seed) for fold in parts]
+    known = ["age, gender, occupation, year, genres"] * features + ["the time of each"] * times
+    origin = f"{RATING_SETS[case].origin}; beside the ratings {' and '.join(known)}" if known else None
+    how = {"validation": validation, "origin": origin, "timed": times, "seed": seed, "threads": threads}
+    return [bench_ratings(case, parts, chosen, **how)]
 
 
 def bench_ratings(
@@ -212,7 +234,3 @@ def _train_with_features(
     train: Callable[[Interactions], Any], tables: dict[str, pd.DataFrame], shown: Interactions
 ) -> Any:
     return train(shown.with_features(**tables))
-
-
-def _train_with_graphs(train: Callable[[Interactions], Any], graphs: MontiGraphs, shown: Interactions) -> Any:
-    return train(with_similarities(shown, *graphs))

@@ -27,8 +27,6 @@ _LABELS = {"observed": "observed entries", "hidden": "hidden entries", "user_ene
 _STYLES = {"observed": ":", "hidden": "-", "user_energy": "-", "item_energy": "--"}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _WIDTH = re.compile(r"depth (\d+), width (\d+|full)")
-_HIDDEN = (0.835, 0.369, 0.0)  # a colour, since white and black are grey values of pictures
-_ERRORS = {"nmae": "NMAE {:.4f}", "psnr": "PSNR {:.1f} dB"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +40,9 @@ class Panel:
         "epoch", "observed" and "hidden" (NMAE), "user_energy" and "item_energy" of each system, lists of one length;
         {} where a system has none.
     arrays : dict of str to dict
-        "completed" (m, n) and "shown" (m, n) of bool, "user_graph_E" (m, m) and "item_graph_E" (n, n) at epoch E.
+        "user_graph_E" (m, m) and "item_graph_E" (n, n) at epoch E.
     numbers : dict of str to dict
-        "nmae", and for pictures "psnr" in dB and "ssim".
-    truth : ndarray, shape (m, n), optional
-        The full picture, brightness in [0, 1].
+        "nmae".
     groups : tuple of ndarray, shapes (m,) and (n,), optional
         True groups of rows and of columns.
     """
@@ -55,7 +51,6 @@ class Panel:
     curves: dict[str, dict[str, list[float]]]
     arrays: dict[str, dict[str, np.ndarray]]
     numbers: dict[str, dict[str, float]]
-    truth: np.ndarray | None = None
     groups: tuple[np.ndarray, np.ndarray] | None = None
 
 
@@ -127,21 +122,6 @@ def plot_heatmaps(panels: list[Panel]) -> Figure:
     return figure
 
 
-def plot_pictures(panels: list[Panel]) -> Figure:
-    """One row a panel: the truth, what was observed of it, and what every system completed, errors below.
-
-    Hidden pixels of the observed picture are orange. Completed pictures show observed pixels as given and the others
-    cut to [0, 1]; a system that is absent in a panel leaves its cell empty.
-    """
-    systems = _in_order(panel.arrays for panel in panels)
-    figure, grid = new_grid(len(panels), 2 + len(systems), (1.45, 1.95))
-    for axes, title in zip(grid[0], ("truth", "observed", *systems), strict=True):
-        axes.set_title(textwrap.fill(title, 15), fontsize="medium")
-    for axes, panel in zip(grid, panels, strict=True):
-        _draw_pictures(axes, panel, systems)
-    return figure
-
-
 def _in_order(lists: Iterable[Iterable[str]]) -> list[str]:
     """All distinct names of some lists: those of the longest list first, the others behind."""
     longest_first = sorted((list(dict.fromkeys(names)) for names in lists), key=len, reverse=True)
@@ -207,26 +187,3 @@ def _draw_graphs(axes: np.ndarray, graphs: dict[int, np.ndarray], groups: np.nda
     if groups is not None:
         ordered = groups[order]
         draw_weights(axes[-1], ordered[:, None] == ordered, "same group", vmin=0, vmax=1.0)  # (m, m)
-
-
-def _draw_pictures(axes: np.ndarray, panel: Panel, systems: list[str]) -> None:
-    truth = panel.truth
-    assert truth is not None
-    for one in axes:
-        bare(one)
-        one.set_box_aspect(truth.shape[0] / truth.shape[1])
-    shown = next(iter(panel.arrays.values()))["shown"]
-    _grey(axes[0], truth)
-    axes[0].set_ylabel(textwrap.fill(panel.title, 18))
-    axes[1].imshow(np.where(shown[..., None], truth[..., None].clip(0, 1), _HIDDEN))  # (m, n, 3)
-    axes[1].set_xlabel(f"{100 - 100 * shown.mean():.3g} % hidden", fontsize="small")
-    for one, name in zip(axes[2:], systems, strict=True):
-        if name in panel.arrays:
-            _grey(one, np.where(shown, truth, panel.arrays[name]["completed"].clip(0, 1)))
-            numbers = panel.numbers[name]
-            errors = [text.format(numbers[key]) for key, text in _ERRORS.items() if key in numbers]
-            one.set_xlabel("\n".join(errors), fontsize="small")
-
-
-def _grey(axes: Axes, values: np.ndarray) -> None:
-    axes.imshow(values, cmap="gray", vmin=0, vmax=1)

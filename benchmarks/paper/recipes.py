@@ -7,18 +7,15 @@ paper prints, and systems with their settings, those of ``settings.toml`` and th
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from air_recsys.exceptions import ParameterError
+from benchmarks.harness import read_toml
 
 SCARCE = "made-scarce"
-DATA = ("barbara", "baboon", "syn-netflix", "ic", "gpcr", "rank-5", SCARCE)
-MASKS = ("random", "either", "patch", "texture", "drawn")
-KEPT = ("curves", "completed", "graphs")
 _FOLDER = Path(__file__).with_name("recipes")
 _SETTINGS = "settings"
 
@@ -31,19 +28,19 @@ class Recipe:
     ----------
     row, title : str
     data : str
-        One of `DATA`, or a matrix of `benchmarks.paper.cases.MADE`.
+        "barbara", "baboon", "syn-netflix", "ic", "gpcr", "rank-5", `SCARCE`, or a matrix of `cases.MADE`.
     systems : mapping of str to mapping
         Settings of each system: "model" (a class of `air_recsys.models`) and its parameters.
     seeds : sequence of int
         A seed is a mask (where masks are random), or the data, and a start.
     mask : str
-        One of `MASKS`; "random" hides every entry with probability `missing`, and so does "either", which draws by
-        NumPy's `Generator` for even seeds and by its older `RandomState` for odd ones; "drawn" is data that a seed
-        draws as a whole, see `benchmarks.paper.scarce`.
+        "random" hides every entry with probability `missing`, and so does "either", which draws by NumPy's `Generator`
+        for even seeds and by its older `RandomState` for odd ones; "patch" and "texture" are holes of pictures;
+        "drawn" is data that a seed draws as a whole, see `benchmarks.paper.scarce`.
     published : mapping of str to float
         Printed NMAE of each system.
     keep : sequence of str
-        Results to keep beside the errors, of `KEPT`.
+        Results to keep beside the errors: "curves", "graphs".
     note : str
         Details that the paper leaves open or that its program does otherwise.
     """
@@ -60,11 +57,6 @@ class Recipe:
     note: str = ""
 
 
-def groups() -> list[str]:
-    """The tables and figures that have recipes."""
-    return [path.stem for path in sorted(_FOLDER.glob("*.toml")) if path.stem not in (_SETTINGS, "table2")]
-
-
 def content_of(name: str) -> dict[str, Any]:
     """The content of a file of recipes.
 
@@ -73,7 +65,7 @@ def content_of(name: str) -> dict[str, Any]:
     >>> content_of("fig-depth")["title"]
     'Error over training at depth 2, 3, 4'
     """
-    return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return read_toml(_FOLDER / f"{name}.toml")
 
 
 def recipes_of(group: str, rows: Sequence[str] = ()) -> list[Recipe]:
@@ -92,39 +84,27 @@ def recipes_of(group: str, rows: Sequence[str] = ()) -> list[Recipe]:
     return [recipe for row, recipe in recipes.items() if not rows or row in rows]
 
 
-def settings_of(group: str, row: str, system: str) -> dict[str, Any]:
-    """The parameters of a system, without the names of its model and preset.
-
-    Examples
-    --------
-    >>> settings_of("table1", "gpcr", "AIR")["n_epochs"]
-    10000
-    """
-    settings = recipes_of(group, [row])[0].systems[system]
-    return {name: value for name, value in settings.items() if name not in ("model", "preset")}
-
-
 def notes_of(recipes: Iterable[Recipe]) -> list[str]:
     """The notes of the recipes that have one, each with its title."""
     return [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
 
 
-def parse_seeds(text: str) -> list[int]:
-    """The seeds of a text: numbers and ranges with both ends.
+def parse_seeds(parts: Sequence[Any]) -> list[int]:
+    """The seeds of numbers and of ranges with both ends.
 
     Examples
     --------
-    >>> parse_seeds("0..3, 7")
+    >>> parse_seeds(["0..3", 7])
     [0, 1, 2, 3, 7]
     """
     seeds: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d+)(?:\.\.(\d+))?\s*", part)
+    for part in parts:
+        found = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", str(part))
         if found is None:
-            raise ParameterError(f"seeds must be numbers and ranges such as 0..4,7, found {text!r}")
+            raise ParameterError(f"seeds must be numbers and ranges such as 0..4,7, found {part!r}")
         seeds += range(int(found[1]), int(found[2] or found[1]) + 1)
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ParameterError(f"seeds must be at least one and distinct, found {text!r}")
+        raise ParameterError(f"seeds must be at least one and distinct, found {list(parts)}")
     return seeds
 
 
@@ -133,4 +113,4 @@ def _recipe(content: dict[str, Any], settings: dict[str, dict[str, Any]]) -> Rec
     for name, own in content.pop("systems").items():
         shared = settings.get(own.pop("like", name), {}) if "model" not in own else {}
         systems[name] = shared | own
-    return Recipe(**content | {"seeds": parse_seeds(content["seeds"]), "systems": systems})
+    return Recipe(**content | {"seeds": parse_seeds([content["seeds"]]), "systems": systems})

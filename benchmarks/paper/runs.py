@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
-from air_recsys.exceptions import AirRecsysError, ParameterError
-from air_recsys.storage.validation import check_integer, check_real, import_extra
+from air_recsys.exceptions import ParameterError
+from air_recsys.storage.validation import check_real, import_extra
 from benchmarks.paper.cases import load_case, observed_entries
 from benchmarks.paper.recipes import SCARCE, Recipe
 from benchmarks.paper.systems import Outcome, run_system
@@ -37,8 +34,6 @@ class Options:
         Few epochs: a check that everything runs, without meaningful figures.
     validation : float
         Ask for a part of the observed entries instead of the hidden ones, see `cases.validation_entries`.
-    jobs : int
-        Processes side by side, each on one thread.
     """
 
     root: Path
@@ -46,11 +41,9 @@ class Options:
     quick: bool = False
     validation: float = 0.0
     device: str = "auto"
-    jobs: int = 1
 
     def __post_init__(self) -> None:
         check_real("validation", self.validation, maximum=0.9)
-        check_integer("jobs", self.jobs, minimum=1)
 
 
 class Run(NamedTuple):
@@ -96,12 +89,10 @@ def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Out
     done = {run: Outcome.read(run.path(options)) for run in runs if run.path(options).is_file()}
     missing = [run for run in runs if run not in done]
     _check_data(missing, options)
-    with tqdm(total=len(runs), initial=len(runs) - len(missing), unit="run", desc=title) as bar:
-        # A run that starts from another one's graphs has to wait for it.
-        for waits in (False, True):
-            chosen = [run for run in missing if ("graphs_of" in run.recipe.systems[run.system]) == waits]
-            for _ in _finished(chosen, options):
-                bar.update()
+    # A run that starts from another one's graphs has to wait for it.
+    missing.sort(key=lambda run: "graphs_of" in run.recipe.systems[run.system])
+    for run in tqdm(missing, initial=len(done), total=len(runs), unit="run", desc=title):
+        _execute(run, options)
     return {run: done[run] if run in done else Outcome.read(run.path(options)) for run in runs}
 
 
@@ -114,31 +105,6 @@ def _check_data(runs: list[Run], options: Options) -> None:
         observed_entries(recipe, case, options.root, seed=0)
         if case.picture:
             import_extra("skimage.metrics", "images")
-
-
-def _finished(runs: list[Run], options: Options) -> Iterator[None]:
-    if options.jobs == 1 or len(runs) < 2:
-        for run in runs:
-            _execute(run, options)
-            yield
-        return
-    with ProcessPoolExecutor(options.jobs, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
-        futures = [pool.submit(_execute_apart, run, options) for run in runs]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                yield
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _execute_apart(run: Run, options: Options) -> None:
-    """Execute in another process, and let an error say which run it is about."""
-    try:
-        _execute(run, options)
-    except AirRecsysError as error:
-        raise AirRecsysError(f"{run.recipe.title}, {run.system}, seed {run.seed}: {error}") from None
 
 
 def _execute(run: Run, options: Options) -> None:

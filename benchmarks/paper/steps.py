@@ -33,7 +33,9 @@ _SYSTEMS: dict[str, dict[str, Any]] = {
 }
 
 
-def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> ResultTable:
+def bench_step(
+    size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu"
+) -> list[dict[str, Any]]:
     """Time steps of the engine, of plain autograd, of the bare matrix products, and of parts of a step, in turn.
 
     Parameters
@@ -57,50 +59,37 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         "part: both adjacencies, both gradients of logits": _adjacencies(size, device),
     }
     medians = median_times(contenders, rounds, steps, device, "step")
-    rows = [
+    return [
         {
+            "depth": depth,
             "contender": name,
             "milliseconds": 1e3 * median,
             "plain / this": medians["plain autograd, AIR"] / median,
             "program / this": medians["authors' program, AIR"] / median,
             "this / products": median / medians["matrix products of AIR"],
             "this / fast": median / medians["matrix products of AIR, fast"],
+            "this / DMF": median / medians["engine, DMF"],
         }
         for name, median in medians.items()
     ]
-    return ResultTable(
-        "Cost of a training step",
-        f"{size} x {size}, full width, depth {depth}, {_MISSING:.0%} missing, float32, Adam, device {device}; median "
-        f"of {rounds} rounds of {steps} steps, contenders in turn",
-        rows,
-    )
 
 
 def bench_full_width(threads: int, *, size: int, depths: list[int], rounds: int, steps: int) -> Found:
-    """Steps as `bench_step` times them, a process a depth: its rows with the depth and the time relative to DMF."""
-    found = []
-    for depth in depths:
-        table = run_apart(bench_step, size, depth, rounds, steps, threads=threads)
-        dmf = next(row["milliseconds"] for row in table.rows if row["contender"] == "engine, DMF")
-        found += [{"depth": depth, **row, "this / DMF": row["milliseconds"] / dmf} for row in table.rows]
-    return Found(found)
+    """Steps as `bench_step` times them, a process a depth."""
+    return Found(
+        [row for depth in depths for row in run_apart(bench_step, size, depth, rounds, steps, threads=threads)]
+    )
 
 
-def table2(*, device: str = "auto", quick: bool = False) -> ResultTable:
+def table2(*, rounds: int, steps: int, device: str) -> list[ResultTable]:
     """Time a step of DMF, RDMF and AIR on m x m matrices, in turn.
 
     Ratios are what can be compared with the paper; seconds for 10,000 steps belong to the device named.
-
-    Parameters
-    ----------
-    quick : bool
-        Few rounds.
     """
     used = str(resolve_device(device))
     printed = content_of("table2")
-    rounds, steps = (3, 5) if quick else (15, 40)
     table = ResultTable(
-        "Table 2" + (" (QUICK: few rounds)" if quick else ""),
+        "Table 2",
         f"m x m random matrices, 30 % missing, full width, depth L, float32, Adam, device {used}; median of {rounds} "
         f"rounds of {steps} steps, systems in turn",
     )
@@ -118,7 +107,7 @@ def table2(*, device: str = "auto", quick: bool = False) -> ResultTable:
         table.rows.append(row)
     smaller = sum(row["AIR/DMF"] <= row["AIR/DMF, published"] for row in table.rows)
     table.notes = [f"AIR/DMF no larger than published in {smaller} of {len(table.rows)} rows", printed["note"]]
-    return table
+    return [table]
 
 
 def median_times(

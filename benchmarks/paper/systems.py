@@ -113,7 +113,7 @@ def run_system(
     numbers = _errors(case, completed, shown, asked) | {"seconds": seconds}
     if case.groups is not None and isinstance(model, TrainedRecommender):
         numbers |= recovery(model, *case.groups)
-    return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, model, completed, shown))
+    return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, model))
 
 
 def make_model(
@@ -171,12 +171,8 @@ def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndar
     return numbers
 
 
-def _arrays(
-    recipe: Recipe, model: models.Recommender, completed: np.ndarray, shown: np.ndarray
-) -> dict[str, np.ndarray]:
+def _arrays(recipe: Recipe, model: models.Recommender) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
-    if "completed" in recipe.keep:
-        arrays |= {"completed": completed.astype(np.float32), "shown": shown}
     if "graphs" in recipe.keep and isinstance(model, TrainedRecommender):
         for epoch, snapshot in model.snapshots_.items():
             for name, graph in (("user", snapshot.user_graph), ("item", snapshot.item_graph)):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
-import pandas as pd
 
 from air_recsys.evaluation.results import ResultTable
-from benchmarks.paper.recipes import Recipe, content_of, notes_of, recipes_of
+from air_recsys.nn.devices import resolve_device
+from benchmarks.paper.recipes import Recipe, content_of, notes_of, parse_seeds, recipes_of
 from benchmarks.paper.runs import Options, Run, all_runs, mean_and_deviation, outcomes
 from benchmarks.paper.scarce import SCARCE_MEASURES
 from benchmarks.paper.systems import QUICK_TITLE
 
 PAPER = "AIR"
 OURS = "AIR tuned"
-TABLES = ("table1", "ours", "untouched")
 MEASURES = ("nmae", "user_nmi", "item_nmi", "average_precision", "psnr", *SCARCE_MEASURES)
 _BASELINES = ("KNN", "SVD", "PNMC", "DMF", "RDMF", "DMF+DE")
 _NMAE = "NMAE = mean absolute error / range of the truth"
@@ -32,53 +32,59 @@ _UNTOUCHED = (
 Numbers = list[dict[str, float]]
 
 
-def table_of(
-    group: str,
-    options: Options,
+def table(
+    root: Path,
+    case: str,
     *,
-    rows: Sequence[str] = (),
-    systems: Sequence[str] = (),
-    seeds: Sequence[int] | None = None,
-    overrides: dict[str, Any] | None = None,
-) -> tuple[ResultTable, ResultTable]:
-    """The means over seeds and the single runs of a group of recipes.
+    rows: list[str],
+    systems: list[str],
+    seeds: list[Any],
+    quick: bool,
+    out: str,
+    device: str,
+    validation: float = 0.0,
+    settings: dict[str, Any] | None = None,
+) -> list[ResultTable]:
+    """The means over seeds, with published values also as the paper prints them, and the single runs.
 
     Parameters
     ----------
-    group : str
-        One of `TABLES`.
-    rows, systems : sequence of str
-        All where empty.
-    seeds : sequence of int, optional
-        Instead of the recipes'.
-    overrides : dict, optional
+    case : str
+        "table1", "ours" or "untouched".
+    rows, systems, seeds : list
+        Those of the recipes where empty.
+    settings : dict, optional
         Parameters of the chosen systems that differ from the recipes.
+    quick, out, device, validation
+        As in `benchmarks.paper.runs.Options`.
     """
-    recipes = [_overridden(recipe, systems, overrides or {}) for recipe in recipes_of(group, rows)]
-    if options.quick:
+    options = Options(root, Path(out), quick=quick, validation=validation, device=str(resolve_device(device)))
+    recipes = [_overridden(recipe, systems, settings or {}) for recipe in recipes_of(case, rows)]
+    if quick:
         recipes = [replace(recipe, seeds=recipe.seeds[:1]) for recipe in recipes]
-    runs = all_runs(recipes, seeds, systems)
-    results = outcomes(runs, options, group)
-    title = content_of(group)["title"]
-    protocol = _UNTOUCHED if group == "untouched" else _protocol(group, options, runs, overrides or {})
+    runs = all_runs(recipes, parse_seeds(seeds) if seeds else None, systems)
+    results = outcomes(runs, options, case)
+    title = content_of(case)["title"]
+    protocol = _UNTOUCHED if case == "untouched" else _protocol(case, options, runs, settings or {})
     single = ResultTable(f"{title}: single runs", protocol)
     single.rows = [
         {"data": run.recipe.title, "system": run.system, "seed": run.seed} | outcome.numbers
         for run, outcome in results.items()
     ]
-    row_of: Callable[[Recipe, str, Numbers], dict[str, Any]] = _errors if group == "untouched" else _beside_published
-    means = ResultTable(title + (QUICK_TITLE if options.quick else ""), protocol)
+    row_of: Callable[[Recipe, str, Numbers], dict[str, Any]] = _errors if case == "untouched" else _beside_published
+    means = ResultTable(title + (QUICK_TITLE if quick else ""), protocol)
     for recipe in recipes:
         for system in recipe.systems:
             of_system = [results[run].numbers for run in results if (run.recipe, run.system) == (recipe, system)]
             if of_system:
                 means.rows.append(row_of(recipe, system, of_system))
-    judged = group == "table1" and not (options.quick or options.validation)
+    judged = case == "table1" and not (quick or validation)
     means.notes = [*(_verdicts(recipes, means.rows) if judged else []), *notes_of(recipes)]
-    return means, single
+    printed = [] if case == "untouched" else [ResultTable(f"{means.title}, ours (published)", "", pivot(means.rows))]
+    return [means, *printed, single]
 
 
-def pivot(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def pivot(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The table as the paper prints it: a row per data set, a column per system, cells "ours (published)"."""
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -86,7 +92,7 @@ def pivot(rows: list[dict[str, Any]]) -> pd.DataFrame:
         printed = f" ({published:g})" if _is_number(published) and row["system"] != OURS else ""
         cells.setdefault(row["data"], {})[row["system"]] = (f"{nmae:.3g}" if _is_number(nmae) else "-") + printed
     columns = [name for name in (*_BASELINES, PAPER, OURS) if any(name in row for row in cells.values())]
-    return pd.DataFrame(cells).T.reindex(columns=columns)
+    return [{"data": data} | {name: row.get(name, "-") for name in columns} for data, row in cells.items()]
 
 
 def _is_number(value: float | None) -> TypeGuard[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from air_recsys.data.sets.planted import PlantedRatings, make_planted_ratings
+from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results.apart import run_apart
 from air_recsys.exceptions import ParameterError
@@ -28,7 +28,8 @@ def bench_planted(threads: int, seed: int, *, size: dict[str, int], settings: di
 
 def train_planted(size: dict[str, int], settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """Make the ratings, train, and return the row of times, memory and errors."""
-    made = _made(size, seed, *_GROUPS)
+    sizes = size["n_users"], size["n_items"], size["n_ratings"]
+    made = make_planted_ratings(*sizes, *_GROUPS, random_state=seed)
     split = random_holdout(made.interactions, 0.1, random_state=seed)
     train, test = made.interactions.select(split.train), made.interactions.select(split.test)
     model = AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | settings | _of_model(size))
@@ -42,10 +43,6 @@ def train_planted(size: dict[str, int], settings: dict[str, Any], seed: int) -> 
     if isinstance(model.solver, Sweeping):
         row |= interval_figures(test.ratings, *model.predict(*pairs, return_std=True))
     return row
-
-
-def _made(size: dict[str, int], seed: int, *groups: int) -> PlantedRatings:
-    return make_planted_ratings(size["n_users"], size["n_items"], size["n_ratings"], *groups, random_state=seed)
 
 
 def _of_model(size: dict[str, int]) -> dict[str, int]:

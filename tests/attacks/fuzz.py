@@ -72,50 +72,31 @@ def _row(name: str, count: Count) -> dict[str, Any]:
 
 
 def _counts(sizes: dict[str, int], seed: int, kept: Path) -> dict[str, Count]:
-    """Feed the readers in a process apart; where it dies, begin a new one behind the input that killed it."""
-    counts, done = {name: Count() for name in sizes}, dict.fromkeys(sizes, 0)
+    """Feed the readers in a process apart; where it dies, that reader has no further input."""
+    counts, left = {}, list(sizes)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        while left := [name for name in sizes if done[name] < sizes[name]]:
+        while left:
             try:
                 with process_apart() as call:
-                    for name in left:
-                        _add(counts[name], call(_feed, name, done[name], sizes[name], seed, place, kept))
-                        done[name] = sizes[name]
+                    while left:
+                        counts[left[0]] = call(_feed, left[0], sizes[left[0]], seed, place, kept)
+                        del left[0]
             except ProcessEndedError:
-                name = next(name for name in left if done[name] < sizes[name])
-                fatal = int((place / "current").read_text(encoding="ascii"))
-                _add(counts[name], _before_death(name, done[name], fatal, seed, place, kept))
-                done[name] = fatal + 1
+                number = (place / "current").read_text(encoding="ascii").strip()
+                counts[left.pop(0)] = Count(unexpected=1, found=[f"input {number}: the process died"])
     return counts
 
 
-def _before_death(name: str, start: int, fatal: int, seed: int, place: Path, kept: Path) -> Count:
-    """Return what was counted before a process died, and keep the input that killed it."""
-    with process_apart() as call:
-        count = call(_feed, name, start, fatal, seed, place, kept)
-        saved = call(_save, name, fatal, seed, place, kept)
-    count.unexpected += 1
-    count.found.append(f"{saved}: the process died")
-    return count
-
-
-def _add(count: Count, further: Count) -> None:
-    for name in ("accepted", "refused", "unexpected", "seconds"):
-        setattr(count, name, getattr(count, name) + getattr(further, name))
-    count.peak_gib = max(count.peak_gib, further.peak_gib)
-    count.found += further.found[: _SHOWN - len(count.found)]
-
-
-def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) -> Count:
-    """Read the inputs start .. stop - 1 of a reader, in a process of its own."""
+def _feed(name: str, n_inputs: int, seed: int, place: Path, kept: Path) -> Count:
+    """Read the inputs of a reader."""
     logging.disable(logging.WARNING)  # of Optuna, which tells of every study
     reader, count = all_readers()[name], Count()
     workplace = Workplace(reader, place / "files", seed)
     limit_memory()
     memory, begin = MemoryWatch(), time.perf_counter()
     with (place / "current").open("w", encoding="ascii") as current:
-        for number in range(start, stop):
+        for number in range(n_inputs):
             current.seek(0)
             current.write(f"{number:<20}")
             current.flush()
@@ -136,11 +117,6 @@ def _read_one(reader: Loader, folder: Path, number: int, count: Count, kept: Pat
         count.unexpected += 1
         if len(count.found) < _SHOWN:
             count.found.append(f"{keep(folder, kept, f'{reader.name}-{number}')}: {traceback.format_exc(limit=-4)}")
-
-
-def _save(name: str, number: int, seed: int, place: Path, kept: Path) -> str:
-    reader = all_readers()[name]
-    return str(keep(Workplace(reader, place / "files", seed).broken(number), kept, f"{name}-{number}"))
 
 
 def keep(folder: Path, kept: Path, name: str) -> Path:

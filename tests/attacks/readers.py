@@ -91,7 +91,6 @@ def all_readers() -> dict[str, Loader]:
     MissingExtraError
         Where an extra of the readers is not installed.
     """
-    from attacks import model_loaders, other_loaders, table_loaders
+    from attacks import model_loaders, table_loaders
 
-    loaders = (*model_loaders.loaders(), *table_loaders.loaders(), *other_loaders.loaders())
-    return {loader.name: loader for loader in loaders}
+    return {loader.name: loader for loader in (*model_loaders.loaders(), *table_loaders.loaders())}

@@ -1,9 +1,10 @@
-"""Readers of data sets and of tables of the caller's, with samples in the published layouts and invented content."""
+"""Readers of data sets, tables, archives, registries, pictures and studies; samples have invented content."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,11 @@ import pandas as pd
 
 from air_recsys import datasets
 from air_recsys.data.readers.titles import read_titles, titles_of
+from air_recsys.data.sets.fetching import unpack
+from air_recsys.data.sets.registry import read_registry
 from air_recsys.distributed.parquet import ParquetTable, read_piece
+from air_recsys.evaluation.tuning.storage import open_study, storage_url
+from air_recsys.images import load_image, load_mask
 from air_recsys.storage.validation import import_extra
 from attacks.readers import Loader
 
@@ -33,6 +38,22 @@ _DAVIS = {
     "folds/train_fold_setting1.txt": "[[0, 3], [1]]",
     "folds/test_fold_setting1.txt": "[5, 2]",
 }
+_REGISTRY = """[toy]
+title = "Toy"
+folder = "toy"
+users = 1
+items = 2
+ratings = 3
+terms = "free"
+source = "https://example.org"
+provides = ["toy.data"]
+
+[[toy.files]]
+path = "toy.zip"
+url = "https://example.org/toy.zip"
+sha256 = "00"
+unpack = "toy"
+"""
 
 
 def loaders() -> list[Loader]:
@@ -61,6 +82,13 @@ def loaders() -> list[Loader]:
         _text("Davis", _DAVIS, datasets.load_davis, 0.4),
         Loader("Syn-Netflix, MATLAB", "bytes", syn_netflix, datasets.load_syn_netflix),
         Loader("Monti, MATLAB", "bytes", monti, _load_monti),
+        Loader("archive of a data set", "zip", _write_archive, _unpack),
+        Loader("registry of data sets", "text", _write_registry, lambda folder: read_registry(folder / "r.toml")),
+        *(
+            Loader(f"image, {of.upper()}", "bytes", partial(_write_image, of), partial(_read_image, of), 0.5)
+            for of in ("png", "jpg", "bmp", "gif", "tiff", "webp", "ppm")
+        ),
+        Loader("study of a search", "bytes", _write_study, _study, 0.02),
     ]
 
 
@@ -133,3 +161,47 @@ def _write_matlab(name: str, folder: Path) -> None:
 def _load_monti(folder: Path) -> None:
     datasets.load_monti(folder, "movielens")
     datasets.load_monti_graphs(folder, "movielens")
+
+
+def _write_image(suffix: str, folder: Path) -> None:
+    levels = (np.arange(48).reshape(6, 8) * 5).astype(np.uint8)
+    import_extra("PIL.Image", "images").fromarray(levels).save(folder / f"a.{suffix}")
+
+
+def _read_image(suffix: str, folder: Path) -> None:
+    load_image(folder / f"a.{suffix}")
+    load_mask(folder / f"a.{suffix}", 4)
+
+
+def _write_archive(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "toy.zip", "w") as archive:
+        for name in ("toy/toy.data", "toy/more/a.txt", "other.txt"):
+            archive.writestr(zipfile.ZipInfo(name), b"1\t2\t3\n" * 9)
+
+
+def _unpack(folder: Path) -> None:
+    """Unpack two folders deep, and raise `AssertionError` for a file anywhere else."""
+    inner = folder / "outer" / "inner"
+    inner.mkdir(parents=True)
+    try:
+        unpack(folder / "toy.zip", "toy", inner)
+    finally:
+        strays = [path for path in folder.rglob("*") if inner not in (path, *path.parents)]
+        if {path.name for path in strays} != {"toy.zip", "outer"}:
+            raise AssertionError(f"found files outside of the archive's folder: {strays}")
+
+
+def _write_registry(folder: Path) -> None:
+    (folder / "r.toml").write_text(_REGISTRY, encoding="utf-8")
+
+
+def _write_study(folder: Path) -> None:
+    study = _study(folder)
+    trial = study.ask()
+    trial.suggest_int("depth", 2, 3)
+    study.tell(trial, 0.5)
+
+
+def _study(folder: Path) -> Any:
+    search = {"data": "d", "space": {"depth": [2, 3]}}
+    return open_study(storage_url(folder / "study.db"), "search", "minimize", search)

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
-from air_recsys.evaluation.experiment import here, rated_pairs
+from air_recsys.evaluation.experiment import rated_pairs
 from air_recsys.exceptions import ParameterError
 from benchmarks.accuracy import affinities
 from benchmarks.accuracy.affinities import (
@@ -43,8 +43,12 @@ def pairs(data: Interactions) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_what_is_hidden_is_not_shown(setting):
-    folds = affinity_folds(toy(), setting)
+def test_what_is_hidden_is_not_shown_and_validation_leaves_the_test_fold_alone(setting):
+    data = toy()
+    tested = pairs(data.interactions.select(data.test_fold))
+    for fold in affinity_folds(data, setting, validation=True):
+        assert not tested & (pairs(fold.train) | pairs(fold.test))
+    folds = affinity_folds(data, setting)
     assert len(folds) == (1 if setting == "pairs" else SEEDS)
     for fold in folds:
         assert not pairs(fold.train) & pairs(fold.test)
@@ -52,14 +56,6 @@ def test_what_is_hidden_is_not_shown(setting):
         shared_targets = set(fold.train.item_index) & set(fold.test.item_index)
         assert bool(shared_drugs) == (setting in ("pairs", "targets"))
         assert bool(shared_targets) == (setting in ("pairs", "drugs"))
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_validation_leaves_the_test_fold_alone(setting):
-    data = toy()
-    tested = pairs(data.interactions.select(data.test_fold))
-    for fold in affinity_folds(data, setting, validation=True):
-        assert not tested & (pairs(fold.train) | pairs(fold.test))
 
 
 @pytest.mark.parametrize("peer", [BoostedPairs, KronRLS])
@@ -85,8 +81,7 @@ def test_kron_rls_solves_its_equations():
     np.testing.assert_allclose(model.predict(*asked), expected, atol=1e-2)
 
 
-def test_every_system_is_measured(monkeypatch):
-    monkeypatch.setattr(affinities, "process_place", lambda threads: here)
+def test_every_system_is_measured(at_once):
     names = ["AIR", "AIR without similarities", "KronRLS"]
     table = bench_affinities(toy(), "pairs", names)
     rows = {row["system"]: row for row in table.rows}
@@ -99,7 +94,7 @@ def test_every_system_is_measured(monkeypatch):
     hidden = bench_affinities(toy(), "targets", ["KronRLS"], validation=True)
     assert [row["system"] for row in hidden.rows] == ["KronRLS"]
     assert "within the training part" in hidden.protocol
-    with pytest.raises(ParameterError, match="--system must be one of 'AIR'"):
+    with pytest.raises(ParameterError, match="systems must be one of 'AIR'"):
         bench_affinities(toy(), "pairs", ["SVD"])
 
 

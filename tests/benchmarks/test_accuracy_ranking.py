@@ -8,31 +8,24 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.evaluation.experiment import Costs, LeakError, Question, check_sealed, here, rated_pairs
-from air_recsys.evaluation.folds import Fold, given_rows, users_asked
+from air_recsys.evaluation.experiment import Costs, Question, check_sealed, rated_pairs
+from air_recsys.evaluation.folds import Fold, users_asked
 from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
-from air_recsys.evaluation.system import System, make_implicit, train
+from air_recsys.evaluation.system import System
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
-from benchmarks.accuracy import ranking
 from benchmarks.accuracy import ranking_systems as of_systems
 from benchmarks.accuracy.experiments import experiment, published_figures
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
-from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
+from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, ranking, user_ndcg
+from benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
 from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems, systems_by_default
 from benchmarks.accuracy.searches import Selection
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    """Train in this process: starting one takes seconds."""
-
-    monkeypatch.setattr(ranking, "process_place", lambda threads: here)
+from benchmarks.harness import read_cases
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +91,6 @@ def test_published_figures_stand_beside_the_test_part_alone(fold, at_once):
     assert "validation" in inner.title
 
 
-def test_a_test_pair_that_is_shown_is_refused(fold, at_once):
-    leaking = Fold("test", fold.train, fold.train)
-    with pytest.raises(LeakError):
-        bench_ranking("gowalla", leaking, {"popular": System(Popularity().fit, "")})
-
-
 def test_a_validation_part_is_of_the_training_part(fold):
     inner = validation_part(fold)
     pairs = [set(zip(d.user_index.tolist(), d.item_index.tolist(), strict=True)) for d in (*inner[1:], *fold[1:])]
@@ -134,12 +121,12 @@ def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
     assert "EASE" not in systems_by_default("gowalla")
     told = ranking_systems("ml-1m")["EASE"].settings
     assert "of decay=250 | 500 | 1000 | 2000, and of single steps from the best within decay 8..8000" in told
-    assert ranking_systems("gowalla")["EASE"].settings == "written from its paper, decay=200"
-
-
-def test_settings_that_papers_chose_on_these_splits_are_told():
-    assert "n_factors=256, weight=0.3: the settings" in ranking_systems("gowalla")["GF-CF by convention"].settings
-    assert "the best on a random hidden fifth" in ranking_systems("gowalla")["GF-CF"].settings
+    gowalla = ranking_systems("gowalla")
+    assert gowalla["EASE"].settings == "written from its paper, decay=200"
+    assert "n_factors=256, weight=0.3: the settings" in gowalla["GF-CF by convention"].settings
+    assert "the best on a random hidden fifth" in gowalla["GF-CF"].settings
+    assert "implicit BPR" in gowalla
+    assert "implicit BPR" not in systems_by_default("ml-1m", new_users=True)  # makes no lists of new users
 
 
 def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
@@ -226,7 +213,9 @@ def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_o
 
 
 def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
-    assert {"gowalla-order", "yelp2018-order"} == set(RANKING_SETS) - set(BY_DEFAULT)
+    _, default, cases = read_cases("ranking")
+    assert set(cases) == set(RANKING_SETS)
+    assert {"gowalla-order", "yelp2018-order"} == set(RANKING_SETS) - set(default)
     for name in ("gowalla", "yelp2018"):
         folder = tmp_path / "implicit" / name
         folder.mkdir(parents=True)
@@ -252,20 +241,19 @@ def test_for_new_users_all_searches_hold_users_out(fold):
         assert ndcg_at_k(model.lists_of_new(part.given[asked], 20), part.hidden[asked], 20) == figure
 
 
-def test_what_a_system_has_chosen_is_told(fold, at_once):
-    systems = {"EASE": ranking_systems("ml-1m")["EASE"]}
-    assert bench_ranking("ml-1m", fold, systems)[0].notes[0].partition("; chosen: ")[2].startswith("decay=")
-
-
 def test_the_better_model_makes_the_better_lists(fold, at_once):
-    systems = {name: ranking_systems("ml-1m", {"n_factors": 5})[name] for name in ("GraphRanker", "Popularity")}
+    names = ("GraphRanker", "Popularity", "EASE")
+    systems = {name: ranking_systems("ml-1m", {"n_factors": 5})[name] for name in names}
     means, spreads = bench_ranking("ml-1m", fold, systems)
-    ours, popular = means.rows
+    assert means.notes[2].partition("; chosen: ")[2].startswith("decay=")
+    ours, popular, _ = means.rows
     assert ours["ndcg@20"] > popular["ndcg@20"] + 0.1
-    first, second = spreads.rows
+    first, second, _ = spreads.rows
     assert np.isnan(first["@20 p"])
     assert second["@20 p"] < 1e-6
     assert first["popularity lift"] < second["popularity lift"]
+    assert first["@10 low"] < ours["ndcg@10"] < first["@10 high"]
+    assert "against GraphRanker" in spreads.protocol
 
 
 @pytest.mark.parametrize("decay", [0.5, 20.0])
@@ -322,27 +310,6 @@ def test_scores_by_an_inverse_of_users_are_those_by_one_of_items(fold, make, mon
     np.testing.assert_allclose(make().fit(fold.train)._scores(rows), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_intervals_are_those_of_the_users_of_the_same_lists(fold, at_once):
-    """New users, too: their own items are those given."""
-    systems = {"again": System(Popularity().fit, ""), "popular": System(Popularity().fit, "")}
-    for part in (fold, new_users_part(fold)):
-        means, spreads = bench_ranking("ml-1m", part, systems)
-        for told, row in zip(means.rows, spreads.rows, strict=True):
-            assert row["ndcg@20"] == told["ndcg@20"]
-            assert row["@10 low"] < row["ndcg@10"] < row["@10 high"]
-            assert np.isnan(row["@20 p"])
-            assert 0 < row["coverage"] <= 1
-        assert "against again" in spreads.protocol
-
-
-@pytest.mark.parametrize(("name", "number"), [("gowalla", 14), ("yelp2018", 13)])
-def test_published_figures_are_labelled(name, number):
-    figures = published_figures("ranking", name)
-    assert len({system for system, _ in figures}) == len(figures) == number
-    for _, row in figures:
-        assert list(row) == ["published recall@20", "published ndcg@20", "published protocol"]
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "sizes"), [("gowalla", (810_128, 217_242)), ("yelp2018", (1_237_259, 324_147)), ("ml-1m", None)]
@@ -355,47 +322,25 @@ def test_the_splits_are_those_of_the_field(data_root, name, sizes):
         assert users_asked(loaded).size == loaded.train.n_users  # every user is asked for
 
 
-def test_new_users_take_no_part_in_training_and_no_item_is_given_and_tested(fold):
-    parts = new_users_part(fold)
-    whole = fold.train.to_csr() + fold.test.to_csr()
-    train, given, test = (each.to_csr() for each in (parts.train, parts.given, parts.test))
-    np.testing.assert_array_equal((train + given + test).toarray(), whole.toarray())
-    new = users_asked(parts)
-    assert new.size == 6
-    assert train[new].nnz == 0
-    assert given.multiply(test).nnz == 0
-    np.testing.assert_allclose(test[new].sum(axis=1), 0.2 * whole[new].sum(axis=1), atol=0.5)
-    assert ((rows := given_rows(parts)).shape, set(rows.data)) == ((6, 45), {1.0})
-
-
-@pytest.mark.parametrize("name", ["GraphRanker", "implicit ALS", "GF-CF", "EASE", "Popularity"])
-def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, name):
-    """Of all systems: exactly where users are what their items are."""
-    if name == "implicit ALS":
-        pytest.importorskip("implicit")
-    few = {"n_factors": 4, "n_steps": 20, "settings": {}, "device": "cpu"}
-    make = ranking_systems("ml-1m", few, new_users=True)[name].train
-    if name == "implicit ALS":
-        make = partial(train, partial(make_implicit, "als", random_state=0, num_threads=1), {"factors": 4})
-    elif name in ("GF-CF", "EASE"):
-        make = {"GF-CF": GFCF(4), "EASE": EASE(10.0)}[name].fit
-    model: Any = make(fold.train)
-    users = np.arange(5)
+@pytest.mark.parametrize("peer", [GFCF(4), EASE(10.0)])
+def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, peer):
+    users, model = np.arange(5), peer.fit(fold.train)
     rows = sp.csr_array(fold.train.to_csr()[users] > 0, dtype=np.float32)
     found, expected = lists_of_new_users(model, rows, 3), lists_of(model, fold.train, users, 3)
-    assert (found == expected).mean() > (0.7 if name == "implicit ALS" else 0.99)
+    assert (found == expected).mean() > 0.99
     assert not any(rows[user, item] for user, items in enumerate(found) for item in items)
 
 
-def test_figures_of_new_users_have_a_table_of_their_own(fold, at_once):
-    systems = {"popular": System(Popularity().fit, "of ours")}
-    report, spreads = bench_ranking("gowalla", new_users_part(fold), systems)
-    assert spreads.title == "Lists on new users of Gowalla: intervals and catalogue"
-    assert report.title == "Lists on new users of Gowalla"
-    assert [row["system"] for row in report.rows] == ["popular"]
-    assert "held out of the training" in report.protocol
-
-
-def test_systems_without_new_users_are_left_out():
-    assert "implicit BPR" in ranking_systems("ml-1m")
-    assert "implicit BPR" not in systems_by_default("ml-1m", new_users=True)
+@pytest.mark.parametrize(
+    ("how", "title"),
+    [({}, ""), ({"validation": True}, "a validation part of "), ({"new_users": True}, "new users of ")],
+)
+def test_a_case_has_the_tables_of_its_part(fold, at_once, monkeypatch, how, title):
+    monkeypatch.setitem(RANKING_SETS, "lastfm", RANKING_SETS["lastfm"]._replace(load=lambda root: fold))
+    given = {"systems": ["Popularity"], "validation": False, "new_users": False, "settings": {}} | how
+    tables = ranking(None, 3, 1, "lastfm", **given)
+    assert [table.title for table in tables] == [
+        f"Lists on {title}Last.fm{end}" for end in ("", ": intervals and catalogue")
+    ]
+    assert "seed 3" in tables[0].protocol
+    assert ("held out of the training" in tables[0].protocol) is ("new_users" in how)

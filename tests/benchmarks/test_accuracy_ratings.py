@@ -1,45 +1,33 @@
 """Figures of ratings are those of the answers, splits leave the test parts alone, and every system can be trained."""
 
-import math
-
 import numpy as np
+import pandas as pd
 import pytest
 
 from air_recsys import AIR, Interactions
 from air_recsys.data.sets.planted import make_planted_ratings
-from air_recsys.evaluation.experiment import Answer, Costs, Task, Trial, ask_ratings, check_sealed, here, rated_pairs
-from air_recsys.evaluation.folds import Fold, cross_validation_folds
-from air_recsys.evaluation.system import System, check_changes
+from air_recsys.evaluation.experiment import ask_ratings, check_sealed, rated_pairs
+from air_recsys.evaluation.folds import cross_validation_folds
+from air_recsys.evaluation.system import System
 from air_recsys.evaluation.systems import AIR_SETTINGS
 from air_recsys.exceptions import MissingExtraError, ParameterError
-from air_recsys.metrics import mae, rmse
+from air_recsys.metrics import rmse
 from air_recsys.models import BiasModel
 from air_recsys.solvers import Adam
-from benchmarks.accuracy import ratings
+from benchmarks.accuracy import ratings_data
 from benchmarks.accuracy.experiments import published_figures
 from benchmarks.accuracy.ratings import (
     bench_ratings,
     chosen_systems,
-    fold_errors,
     rating_systems,
+    ratings,
+    systems_with_features,
     systems_with_times,
 )
-from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_folds, validation_fold
+from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_folds, known_tables, validation_fold
 
 SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
 FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}
-COSTS = Costs(2.0, 1.5, 0.1, 0.2, 0.3)
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    """Train in this process: starting one takes seconds."""
-
-    monkeypatch.setattr(ratings, "process_place", lambda threads: here)
-
-
-def answered(fold, predicted, deviation=None):
-    return Trial("one", Task.of_ratings(fold), (Answer(predicted, deviation, None), None), COSTS)
 
 
 @pytest.fixture(scope="module")
@@ -52,28 +40,6 @@ def pairs(data):
 
 
 # -------------------------------------------------------------------- figures
-
-
-def test_figures_are_those_of_the_clipped_answers(folds):
-    fold = folds[0]
-    predicted = fold.test.ratings + np.random.default_rng(0).normal(scale=2, size=fold.test.n_ratings)
-    found = fold_errors(answered(fold, predicted))
-    clipped = predicted.clip(fold.train.ratings.min(), fold.train.ratings.max())
-    assert found["rmse"] == rmse(fold.test.ratings, clipped) < rmse(fold.test.ratings, predicted)
-    assert found["mae"] == mae(fold.test.ratings, clipped)
-    assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
-    assert "inside 90 %" not in found
-
-
-@pytest.mark.parametrize(("scale", "low", "high"), [(1.0, 0.88, 0.92), (0.5, 0.55, 0.63), (2.0, 0.99, 1.0)])
-def test_intervals_of_the_right_width_hold_nine_tenths(folds, scale, low, high):
-    test = make_planted_ratings(200, 100, 10_000, 3, 2).interactions
-    rng = np.random.default_rng(0)
-    noise = 0.1 + rng.random(test.n_ratings)
-    predicted = test.ratings + noise * rng.normal(size=test.n_ratings)
-    found = fold_errors(answered(Fold("", folds[0].train, test), predicted, scale * noise))
-    assert low <= found["inside 90 %"] <= high
-    assert found["width"] == pytest.approx(2 * 1.645 * scale * noise.mean(), rel=1e-3)
 
 
 def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_once):
@@ -89,6 +55,10 @@ def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_
     assert all("rmse" not in row and row["published rmse"] > 0 for row in others)
     assert report.notes == ["Biases: of ours"]
     assert all(text in report.protocol for text in ("Monti", f"{sum(f.test.n_ratings for f in folds)}", "seed 3"))
+    inner = bench_ratings("flixster", folds[:1], {"Biases": System(BiasModel().fit, "")}, validation=True)
+    assert [row["system"] for row in inner.rows] == ["Biases"]
+    assert folds[0].name not in inner.rows[0]  # a single fold is its own mean
+    assert "validation" in inner.title
 
 
 def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_once):
@@ -107,13 +77,6 @@ def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_onc
     assert report.notes == [f"{expected} folds"]
 
 
-def test_nothing_published_stands_beside_validation_parts(folds, at_once):
-    report = bench_ratings("flixster", folds[:1], {"Biases": System(BiasModel().fit, "")}, validation=True)
-    assert [row["system"] for row in report.rows] == ["Biases"]
-    assert folds[0].name not in report.rows[0]  # a single fold is its own mean
-    assert "validation" in report.title
-
-
 @pytest.mark.parametrize("name", RATING_SETS)
 def test_published_figures_are_labelled_and_stand_once(name):
     figures = published_figures("ratings", name)
@@ -124,7 +87,7 @@ def test_published_figures_are_labelled_and_stand_once(name):
 
 
 def test_a_task_without_published_figures():
-    with pytest.raises(ParameterError, match="expected a task with published figures, found 'weather'"):
+    with pytest.raises(ParameterError, match=r"expected a file of .*published_ratings.*, found 'published_weather'"):
         published_figures("weather", "ml-1m")
 
 
@@ -144,7 +107,7 @@ def test_a_validation_part_is_of_the_training_part(folds):
 def test_folds_are_chosen_by_name(folds):
     assert chosen_folds(folds, []) == folds
     assert chosen_folds(folds, ["fold 2"]) == [folds[1]]
-    with pytest.raises(ParameterError, match="--fold must be one of 'fold 1', 'fold 2', 'fold 3', found 'u1'"):
+    with pytest.raises(ParameterError, match="folds must be one of 'fold 1', 'fold 2', 'fold 3', found 'u1'"):
         chosen_folds(folds, ["u1"])
 
 
@@ -204,41 +167,18 @@ def test_each_system_gets_the_changes_that_it_reads():
     assert systems["DMF"].changed == ("n_factors", "n_epochs")
     changed = rating_systems("douban", {"solver": "adam", "n_epochs": 3})["AIR"]
     assert changed.settings == "AIR.for_ratings(solver='adam', n_epochs=3)"
-
-
-def test_a_change_that_no_system_reads_is_refused():
-    changes = {"n_sweeps": 4, "graph_rate": 0.3}
-    systems = rating_systems("douban", changes)
-    check_changes(systems, changes)
-    with pytest.raises(ParameterError, match="none of the systems AIR reads graph_rate"):
-        check_changes({"AIR": systems["AIR"]}, changes)
-
-
-def test_myfm_takes_more_factors_where_its_authors_do():
-    assert "rank 20, 200" in rating_systems("ml-1m")["myFM Bayesian SVD++ flipped"].settings
-    assert "rank 10, 300" in rating_systems("douban")["myFM Bayesian SVD++ flipped"].settings
+    for data, told in (("ml-1m", "rank 20, 200"), ("douban", "rank 10, 300")):  # as its authors take
+        assert told in rating_systems(data)["myFM Bayesian SVD++ flipped"].settings
 
 
 def test_systems_are_chosen_by_name_and_found_missing_before_any_work():
     systems = rating_systems("douban")
     assert list(chosen_systems(systems, ["Biases", "AIR"])) == ["AIR", "Biases"]
-    with pytest.raises(ParameterError, match=r"--system must be one of 'AIR', .*found 'SVD'"):
+    with pytest.raises(ParameterError, match=r"systems must be one of 'AIR', .*found 'SVD'"):
         chosen_systems(systems, ["SVD"])
     absent = {"ghost": System(BiasModel().fit, "", "no_such_library", "test")}
     with pytest.raises(MissingExtraError, match=r"no_such_library.*air-recsys\[test\]"):
         chosen_systems(systems | absent, [])
-
-
-def test_a_sampling_model_is_asked_for_its_deviations():
-    class Sampler:
-        knows_deviations_ = True
-
-        def predict(self, users, items, return_std=False):
-            return (np.zeros(len(users)), np.ones(len(users))) if return_std else math.nan
-
-    mean, deviation = ask_ratings(Sampler(), (np.arange(2), np.arange(2)))
-    assert deviation is not None
-    np.testing.assert_array_equal(np.vstack([mean, deviation]), [[0, 0], [1, 1]])
 
 
 def test_systems_that_know_of_time_are_asked_for_the_times(at_once):
@@ -265,5 +205,21 @@ def test_systems_that_know_of_time_are_asked_for_the_times(at_once):
 
 
 def test_sets_without_timestamps_have_no_times(folds):
-    with pytest.raises(ParameterError, match="--times needs ratings with timestamps, found none in 'made'"):
-        check_times({"made": folds})
+    with pytest.raises(ParameterError, match="times: expected ratings with timestamps, found none in 'made'"):
+        check_times("made", folds)
+
+
+def test_features_are_shown_to_those_that_read_them_and_named(folds, at_once, monkeypatch):
+    data = folds[0].train
+    users = pd.DataFrame({"age": np.arange(data.n_users)}, index=data.user_ids)
+    items = pd.DataFrame({"title": "x", "year": np.arange(data.n_items)}, index=data.item_ids)
+    for name, table in (("users", users), ("items", items)):
+        monkeypatch.setattr(f"{ratings_data.__name__}.load_movielens_{name}", lambda root, variant, table=table: table)
+    monkeypatch.setitem(RATING_SETS, "ml-1m", RATING_SETS["ml-1m"]._replace(load=lambda root: folds))
+    names = ["AIR", "AIR without features"]
+    how = {"systems": names, "folds": ["fold 2"], "validation": True, "times": False, "settings": {"n_factors": 2}}
+    (table,) = ratings(None, 0, 1, "ml-1m", features=True, **how)
+    assert [row["system"] for row in table.rows] == names
+    assert "beside the ratings age, gender, occupation, year, genres; tested: " in table.protocol
+    systems = systems_with_features(rating_systems("ml-1m", {"n_sweeps": 1}), known_tables("ml-1m", None))
+    assert [systems[name].train(data).interactions_.n_features for name in names] == [(1, 1), (0, 0)]

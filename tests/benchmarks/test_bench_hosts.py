@@ -1,6 +1,5 @@
 """The benchmark of the adapters, on data that take no time."""
 
-import gc
 import json
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from implicit.cpu.als import AlternatingLeastSquares
 from implicit.evaluation import ranking_metrics_at_k
 
 from air_recsys import Interactions
-from benchmarks.harness import median_seconds
 from benchmarks.hosts.lists import _ratings, likes, ndcg_of_users, searched_likes
 from benchmarks.hosts.ratings import beside_cornac, beside_surprise
 from benchmarks.hosts.sklearn import bench_sklearn, standardised
@@ -102,34 +100,12 @@ def test_tables_have_units_of_one():
     np.testing.assert_allclose(table.std(axis=0), 1)
 
 
-def test_contenders_run_in_turn_without_the_collector():
-    seen = []
-
-    def contender(name):
-        return lambda: seen.append((name, gc.isenabled()))
-
-    medians = median_seconds({"a": contender("a"), "b": contender("b")}, rounds=2)
-    assert [name for name, _ in seen] == ["a", "b"] * 3  # one call each that does not count
-    assert [collects for _, collects in seen[2:]] == [False] * 4
-    assert gc.isenabled()
-    assert all(seconds > 0 for seconds in medians.values())
-
-
 def test_the_tables_of_implicit_are_those_of_the_result_file():
     page = (REPORTS / "ranking.md").read_text(encoding="utf-8")
-    equal, means, single = json.loads((RESULTS / "adapters-implicit.json").read_text("utf-8"))["reports"]
+    means, single = json.loads((RESULTS / "adapters-implicit.json").read_text("utf-8"))["reports"][1:]
     for row in means["rows"]:
         systems = " | ".join(f"{row[name]:.4f}" for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
         differences = f"{row['difference']:+.4f} | {row['smallest difference']:+.4f}"
         assert f"| {row['data']} | {row['splits']} | {systems} | {differences} |" in page
         splits = [each["difference"] for each in single["rows"] if each["data"] == row["data"]]
         assert (len(splits), min(splits)) == (row["splits"], row["smallest difference"])
-    for row in equal["rows"]:
-        assert f"| {row['precision_at_10']:.4f} | {row['ndcg_at_10']:.4f} |" in page
-
-
-def test_the_lists_of_cornac_are_those_of_the_result_file():
-    page = (REPORTS / "ranking.md").read_text(encoding="utf-8")
-    (lists,) = json.loads((RESULTS / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
-    for row in lists["rows"]:
-        assert f"| {row['ndcg_at_10']:.4f} | {row['recall_at_10']:.4f} | {row['fit_seconds']:.1f} s |" in page

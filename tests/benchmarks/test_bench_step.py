@@ -1,4 +1,4 @@
-"""The yardstick computes what the engine computes, and the timing is a table of positive numbers."""
+"""The yardstick computes what the engine computes, and times are tables of positive numbers and their quotients."""
 
 import copy
 
@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import ParameterError
 from air_recsys.nn.build import Settings, build_objective, observations
-from benchmarks.paper.steps import bench_step
+from benchmarks.paper import steps as module
+from benchmarks.paper.recipes import content_of
+from benchmarks.paper.steps import bench_step, table2
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 
 STRENGTH = 0.03
@@ -89,20 +90,47 @@ def test_the_program_makes_the_same_steps():
 
 
 def test_bench_step_is_a_table_of_positive_times():
-    report = bench_step(16, 3, 1, steps=2)
+    rows = {row["contender"]: row for row in bench_step(16, 3, 1, steps=2)}
     names = {"engine, AIR", "engine, DMF", "plain autograd, AIR", "authors' program, AIR", "matrix products of AIR"}
-    assert names < {row["contender"] for row in report.rows}
-    assert all(row["milliseconds"] > 0 for row in report.rows)
-    rows = {row["contender"]: row for row in report.rows}
+    assert names < set(rows)
+    assert all(row["milliseconds"] > 0 for row in rows.values())
     assert rows["plain autograd, AIR"]["plain / this"] == 1
     assert rows["matrix products of AIR"]["this / products"] == 1
     assert rows["matrix products of AIR, fast"]["this / fast"] == 1
     ratio = rows["plain autograd, AIR"]["milliseconds"] / rows["engine, AIR"]["milliseconds"]
     assert rows["engine, AIR"]["plain / this"] == pytest.approx(ratio)
-    assert "16 x 16" in report.protocol
-    assert "device cpu" in report.protocol
 
 
-def test_an_unknown_device_is_told():
-    with pytest.raises(ParameterError, match="device must be 'auto', 'cpu'"):
-        bench_step(16, 3, 1, device="gpu")
+# ---------------------------------------------------------------- table 2
+
+
+def test_seconds_ratios_and_verdict(monkeypatch):
+    asked = []
+
+    def median_times(contenders, *how):
+        asked.append((*contenders, *how[:3]))
+        return {"DMF": 1e-3, "RDMF": 2e-3, "AIR": 1.83e-3}
+
+    monkeypatch.setattr(module, "median_times", median_times)
+    (report,) = table2(rounds=3, steps=5, device="cpu")
+    printed = content_of("table2")
+    assert asked == [("DMF", "RDMF", "AIR", 3, 5, "cpu")] * len(printed["rows"])
+    assert "device cpu; median of 3 rounds of 5 steps" in report.protocol
+    for row, seconds in zip(report.rows, printed["rows"], strict=True):
+        assert (row["m"], row["L"]) == (seconds["size"], seconds["depth"])
+        assert row["DMF, s for 10,000 steps"] == pytest.approx(10)
+        assert (row["RDMF/DMF"], row["AIR/DMF"]) == (2, 1.83)
+        for name in ("RDMF", "AIR"):
+            assert row[f"{name}/DMF, published"] == seconds[name] / seconds["DMF"]
+            assert row[f"{name}, published"] == seconds[name]
+    # As printed in the paper, to two decimals.
+    assert [round(row["AIR/DMF, published"], 2) for row in report.rows[:3]] == [1.89, 1.81, 1.69]
+    smaller = sum(row["AIR/DMF, published"] >= 1.83 for row in report.rows)
+    assert report.notes == [f"AIR/DMF no larger than published in {smaller} of 9 rows", printed["note"]]
+
+
+def test_the_contenders_differ_in_their_regularization_alone():
+    settings = module._SYSTEMS
+    assert settings["DMF"]["strengths"] == settings["RDMF"]["strengths"] == (0.0, 0.0)
+    assert settings["RDMF"]["tv_strength"] > 0
+    assert min(settings["AIR"]["strengths"]) > 0

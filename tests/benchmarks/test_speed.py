@@ -1,4 +1,4 @@
-"""Trainings and lists beside other libraries: splits are those stated, and reports tell what was measured."""
+"""Trainings and lists beside other libraries and on planted data by size: splits, costs, and what is found."""
 
 import math
 
@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 import scipy.io
 
-from air_recsys import AIR, Interactions
-from air_recsys.evaluation.folds import Fold
+from air_recsys import AIR
 from air_recsys.metrics import rmse
 from air_recsys.models.state import TrainingStatistics
 from benchmarks.accuracy.ratings_data import movielens_split
+from benchmarks.scale import likes
+from benchmarks.scale.growth import train_planted
+from benchmarks.scale.likes import _hidden_likes, measured_drug_targets, planted_likes
 from benchmarks.speed.lists import _ways
-from benchmarks.speed.ratings import bench_ratings, planted_split, train_air, train_myfm, train_surprise
+from benchmarks.speed.ratings import bench_ratings, planted_split, train_air
 
 SMALL = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
 PLANTED = [60, 40, 900]
+LARGER = {"n_ratings": 40_000, "n_users": 400, "n_items": 300, "n_factors": 16, "graph_neighbors": 10}
+LIKES = 300, 400, 6000
 
 
 def test_every_system_is_measured(at_once):
@@ -49,16 +53,6 @@ def test_looking_at_the_test_ratings_changes_nothing(settings):
     assert train_air(fold, settings).rmse == pytest.approx(rmse(fold.test.ratings, found), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("train", "arguments"), [(train_surprise, {"algorithm": "SVDpp"}), (train_myfm, {"rank": 2, "n_steps": 10})]
-)
-def test_rows_without_training_ratings_are_no_obstacle(train, arguments):
-    matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan, np.nan, np.nan, 2]])
-    data = Interactions.from_dense(matrix)
-    test = data.user_index == 3
-    assert np.isfinite(train(Fold("unrated", data.select(~test), data.select(test)), **arguments).rmse)
-
-
 def test_the_ways_to_the_best_items_agree():
     data = planted_split(*PLANTED, 0).train
     ways = _ways(data, 4, "cpu")
@@ -78,3 +72,41 @@ def test_the_split_is_that_of_the_published_file(data_root):
         order, other = np.lexsort(columns[:2]), np.lexsort(expected[:2])
         for mine, theirs in zip(columns, expected, strict=True):
             np.testing.assert_array_equal(mine[order], theirs[other])
+
+
+# -------------------------------------------------------------------- planted data by size
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "adam", "weight_decay": 8.0}])
+def test_a_training_on_planted_ratings_beats_biases(settings):
+    row = train_planted(LARGER, settings, seed=0)
+    assert row["noise_floor"] < row["rmse"] < row["biases_rmse"]
+    assert 0 < row["share_of_the_way"] < 1
+    assert row["peak_gib"] >= row["data_gib"] > 0
+    if not settings:
+        assert 0.85 < row["inside 90 %"] < 0.95
+
+
+def test_likes_come_in_groups_with_a_long_tail():
+    found = planted_likes(*LIKES, 0)
+    counts = np.sort(np.bincount(found.indices, minlength=LIKES[1]))[::-1]
+    assert counts[:40].sum() > 3 * counts[-40:].sum()
+    assert (planted_likes(*LIKES, 0) != found).nnz == 0
+    assert (planted_likes(*LIKES, 1) != found).nnz > 0
+
+
+def test_some_likes_of_some_users_are_hidden():
+    every = planted_likes(*LIKES, 0)
+    shown, users, hidden = _hidden_likes(every, 0)
+    assert shown.nnz + hidden.nnz == every.nnz
+    assert hidden.shape == (len(users), LIKES[1])
+    assert hidden.multiply(shown[users]).nnz == 0
+    assert 0.1 < hidden.nnz / every[users].nnz < 0.3
+
+
+def test_hidden_interactions_are_ranked_above_those_by_counts(monkeypatch):
+    monkeypatch.setattr(likes, "_GROUPS", 4)
+    row = measured_drug_targets((80, 60, 900), {}, True, 0)
+    assert min(row["fit_seconds"], row["list_seconds"]) > 0
+    assert 0 < row["n_interactions"] < 900
+    assert row["average_precision"] > row["by_counts"] > 0

@@ -23,14 +23,7 @@ _LENGTH = 200_000  # bytes of an input: some mutations nest 100,000 deep
 
 
 class Place(Workplace):
-    """The files of a reader, one of which is replaced by an input: its first byte says which, the rest is the file.
-
-    Parameters
-    ----------
-    reader : Loader
-    folder : Path
-        Made anew.
-    """
+    """The files of a reader, one of which is replaced by an input: its first byte says which, the rest is the file."""
 
     def __init__(self, reader: Loader, folder: Path) -> None:
         super().__init__(reader, folder, seed=0)
@@ -47,8 +40,7 @@ class Place(Workplace):
 
     def structured(self, data: bytes, rng: Random) -> bytes:
         """Return an input whose file is broken by its format; any error where it is none of its format any more."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of zipfile, about names that stand twice
+        with warnings.catch_warnings(action="ignore"):  # of zipfile, about names that stand twice
             return data[:1] + mutated(data[1:], self._form(self._victim(data)), rng)
 
     def seeds(self) -> list[bytes]:
@@ -61,17 +53,7 @@ class Place(Workplace):
 
 
 class Findings:
-    """What became of an input that ended in another error: counted, and kept where its error is new.
-
-    Parameters
-    ----------
-    count : Path
-        A file that grows by a byte for each.
-    kept : Path
-        Folder for the files and the traceback, made where there are any.
-    name : str
-        Of the reader.
-    """
+    """What became of an input that ended in another error: a byte more in `count`, and kept where its error is new."""
 
     def __init__(self, count: Path, kept: Path, name: str) -> None:
         self._count, self._kept, self._name = count, kept, name
@@ -89,18 +71,11 @@ class Findings:
             self._known.add(kind)
 
 
-def fuzz(reader: Loader, room: Path, kept: Path, limits: list[str]) -> None:
+def fuzz(reader: Loader, room: Path, kept: Path, limit: str) -> None:
     """Feed a reader until a limit is reached, where libFuzzer ends the process.
 
-    Parameters
-    ----------
-    reader : Loader
-    room : Path
-        Empty folder for `files`, `corpus`, libFuzzer's `log` and the `count` of unexpected errors.
-    kept : Path
-        Folder for inputs that end in an unexpected error.
-    limits : list of str
-        Options of libFuzzer.
+    The empty folder `room` takes `files`, `corpus`, libFuzzer's `log` and the `count` of unexpected errors, `kept` the
+    inputs that end in one.
     """
     atheris: Any = import_module("atheris")
     log = os.open(room / "log", os.O_WRONLY | os.O_CREAT)
@@ -112,7 +87,7 @@ def fuzz(reader: Loader, room: Path, kept: Path, limits: list[str]) -> None:
         (room / "corpus" / str(number)).write_bytes(data)
     limit_memory()
     options = ["-seed=1", "-len_control=0", "-rss_limit_mb=0", f"-timeout={SECONDS}", f"-max_len={_LENGTH}"]
-    command = ["guided", *options, *limits, f"-artifact_prefix={room}/", str(room / "corpus")]
+    command = ["guided", *options, limit, f"-artifact_prefix={room}/", str(room / "corpus")]
     read = _read(reader, place, Findings(room / "count", kept, reader.name))
     # Looked up when it is called: `Fuzz` puts it there.
     atheris.Setup(command, read, custom_mutator=mutator(place, lambda data, size: atheris.Mutate(data, size)))
@@ -123,8 +98,7 @@ def _read(reader: Loader, place: Place, findings: Findings) -> Callable[[bytes],
     def read(data: bytes) -> None:
         folder = place.put(data)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 reader.load(folder)
         except AirRecsysError:
             pass

@@ -176,12 +176,8 @@ def test_matlab_files_lead_to_no_other_file(tmp_path):
         layout[:] = h5py.VirtualSource(tmp_path / "secret.mat", "M", (2, 2))
         file.create_virtual_dataset("virtual", layout)
         file.create_group("group")["data"] = h5py.ExternalLink("secret.mat", "M")
-    for name, message in (
-        ("link", "a link"),
-        ("soft", "a link"),
-        ("raw", "another file"),
-        ("virtual", "another file"),
-    ):
+    messages = {"link": "a link", "soft": "a link", "raw": "another file", "virtual": "another file"}
+    for name, message in messages.items():
         with pytest.raises(DataFileError, match=message):
             read_matlab(tmp_path / "a.mat", [name])
 
@@ -199,7 +195,7 @@ class Bomb:
         return Path.touch, (self.path,)
 
 
-def test_checkpoints_of_several_ranks_run_nothing(tmp_path):
+def test_checkpoints_of_several_ranks_run_nothing_and_hold_no_nan(tmp_path):
     torch = pytest.importorskip("torch")
     from air_recsys.distributed.checkpoint import Checkpoints
     from air_recsys.distributed.group import joined
@@ -215,19 +211,10 @@ def test_checkpoints_of_several_ranks_run_nothing(tmp_path):
         file.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")).ljust(file.stat().st_size, b"."))
         with pytest.raises(CheckpointError, match="is no whole checkpoint"):
             checkpoints.read(path, {"a": (torch.zeros(3), None)})
-    assert not (tmp_path / "trace").exists()
-
-
-def test_checkpoints_of_several_ranks_hold_no_nan(tmp_path):
-    torch = pytest.importorskip("torch")
-    from air_recsys.distributed.checkpoint import Checkpoints
-    from air_recsys.distributed.group import joined
-
-    with joined(torch.device("cpu"), 10) as group:
-        checkpoints = Checkpoints(group, tmp_path / "kept", {"data": "d", "parameters": {}})
         with pytest.raises(CheckpointError, match="NaN or infinity in tensor"):
-            checkpoints.write(1, {"a": (torch.tensor([1.0, torch.nan]), None)}, {"epoch": 1})
-        assert checkpoints.latest() is None
+            checkpoints.write(2, {"a": (torch.tensor([1.0, torch.nan, 2.0]), None)}, {"epoch": 2})
+        assert checkpoints.latest() == path
+    assert not (tmp_path / "trace").exists()
 
 
 def test_pictures_that_would_start_a_program_are_refused(tmp_path):

@@ -15,9 +15,17 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from attacks.live import WatchedAIR, threads_on_a_model
-from attacks.live_history import Call, Swap, wrong_calls
-from attacks.live_operations import OPERATIONS, new_model, perform, prepared
+from attacks.live import (
+    OPERATIONS,
+    Call,
+    Swap,
+    WatchedAIR,
+    new_model,
+    perform,
+    prepared,
+    threads_on_a_model,
+    wrong_calls,
+)
 from model_cases import CPU
 from sklearn.base import clone
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from sklearn.metrics.pairwise import rbf_kernel
 
 from air_recsys.models.drug_target.completion import spectrum
-from benchmarks.graphs.measures import ease, gip
 
 _NEGLIGIBLE = 1e-4
 
@@ -65,6 +65,26 @@ def ease_scores(values: np.ndarray, decay: float = 10.0) -> np.ndarray:
     """
     pairs = np.nan_to_num(values)
     return pairs @ ease(pairs.T, decay).T
+
+
+def ease(rows: np.ndarray, decay: float) -> np.ndarray:
+    """EASE's weights between the rows: those of a ridge regression of each row on all others, (n, n).
+
+    Source: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019.
+    """
+    gram = (rows @ rows.T).astype(np.float64)
+    precision = np.linalg.inv(gram + decay * np.eye(len(gram)))
+    weights = -precision / np.diag(precision)
+    np.fill_diagonal(weights, 0)
+    return weights.T
+
+
+def gip(rows: np.ndarray) -> np.ndarray:
+    """The Gaussian interaction profile kernel, its width the mean squared norm of the rows, (n, n).
+
+    Source: van Laarhoven, Nabuurs, Marchiori, Bioinformatics 27(21), 2011.
+    """
+    return rbf_kernel(rows, gamma=1 / np.square(rows).sum(axis=1).mean())
 
 
 def _smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
+import ranker_cases
 from power_cuts import PowerCut
 
-from air_recsys import AIR, Interactions
+from air_recsys import Interactions
 from air_recsys.cli import main
-from air_recsys.exceptions import CheckpointError, ParameterError
+from air_recsys.exceptions import CheckpointError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import progress, selection
+from air_recsys.models.graph_ranker import progress
 from air_recsys.models.graph_ranker import ranker as module
 from air_recsys.models.graph_ranker.hidden import HeldOut
 from air_recsys.training.checkpoint import CheckpointFile
@@ -26,13 +31,10 @@ from air_recsys.training.interrupts import Terminated
 from air_recsys.training.softmax import SoftmaxTrainer
 
 N_STEPS = 24  # measured after 8, 12, ...
-FULL = OSError(28, "No space left on device")
 
 
 def likes(seed: int = 0) -> Interactions:
-    rng = np.random.default_rng(seed)
-    chance = np.where(np.arange(40)[:, None] % 2 == np.arange(30) % 2, 0.4, 0.05)
-    return Interactions.from_dense(np.where(rng.random(chance.shape) < chance, 1.0, np.nan))
+    return Interactions.from_csr(ranker_cases.likes(40, 30, seed=seed).astype(float))
 
 
 def make(**parameters) -> GraphRanker:
@@ -40,22 +42,8 @@ def make(**parameters) -> GraphRanker:
     return GraphRanker(**small | parameters)
 
 
-def few_settings() -> None:
-    selection._REGRESSION = {"regression_target": (-0.25, 0.0)}
-    selection._FACTORS = {"factor_weight": (0.5, 0.75, 1.0)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    """Let searches try few settings."""
-    before = selection._REGRESSION, selection._FACTORS
-    few_settings()
-    yield
-    selection._REGRESSION, selection._FACTORS = before
-
-
 @pytest.fixture(scope="module")
-def whole(quick) -> GraphRanker:
+def whole() -> GraphRanker:
     model = make().fit(likes())
     assert model.settings_.factor_weight > 0
     assert 8 <= model.n_steps_ < N_STEPS
@@ -74,7 +62,6 @@ class Cut:
     """Ends a fit after so many steps of factors, or so many lists that are measured, three times a setting."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.patch, self.steps, self.tries = monkeypatch, 0, 0
         advance, measure = SoftmaxTrainer.advance, HeldOut.measure
 
         def counted(trainer: SoftmaxTrainer, position: int) -> None:
@@ -91,18 +78,23 @@ class Cut:
         monkeypatch.setattr(HeldOut, "measure", tried)
         self.go_on()
 
+    def limit(self, steps: float = math.inf, tries: float = math.inf) -> None:
+        """End what comes after so many of them, from now on."""
+        self.steps = self.tries = 0
+        self.at_step = lambda: self._end(self.steps > steps)
+        self.at_try = lambda: self._end(self.tries > tries)
+
     def go_on(self) -> None:
         """Let nothing end from now on, and count anew."""
-        self.steps, self.tries = 0, 0
-        self.at_step = self.at_try = lambda: None
+        self.limit()
 
-    def after_steps(self, number: int) -> None:
+    @contextmanager
+    def after(self, **limits: int) -> Iterator[None]:
+        """A fit that ends there."""
+        self.limit(**limits)
+        with pytest.raises(PowerCut):
+            yield
         self.go_on()
-        self.at_step = lambda: self._end(self.steps > number)
-
-    def after_tries(self, number: int) -> None:
-        self.go_on()
-        self.at_try = lambda: self._end(self.tries > number)
 
     @staticmethod
     def _end(now: bool) -> None:
@@ -121,28 +113,23 @@ def all_steps(model: GraphRanker) -> tuple[int, int]:
     return searched, searched + model.n_steps_
 
 
-@pytest.mark.parametrize("every", [3, 1000])
-@pytest.mark.parametrize("share", [0.1, 0.6, 0.9, 1.1])
+@pytest.mark.parametrize(("share", "every"), [(0.1, 1000), (0.6, 3), (0.9, 1000), (1.1, 3)])
 def test_a_fit_that_is_cut_at_a_step_goes_on_to_the_bit(share, every, whole, cut, tmp_path) -> None:
     path, (searched, total) = tmp_path / "run.ckpt", all_steps(whole)
     at = round(share * searched) if share < 1 else total - 1
-    cut.after_steps(at)
-    with pytest.raises(PowerCut):
+    with cut.after(steps=at):
         make().fit(likes(), checkpoint=path, every=every)
-    cut.go_on()
     same(make().fit(likes(), checkpoint=path, every=every, resume_from=path), whole)
     lost = cut.steps - (total - at)
     assert 0 <= lost < (every if every < N_STEPS else 3 * N_STEPS)
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("at", [10, 28, 46])
+@pytest.mark.parametrize("at", [10, 28, 90])
 def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, cut, tmp_path) -> None:
     path, total = tmp_path / "run.ckpt", 3 * (len(whole.history_) - 1)
-    cut.after_tries(at)
-    with pytest.raises(PowerCut):
+    with cut.after(tries=at):
         make().fit(likes(), checkpoint=path)
-    cut.go_on()
     same(make().fit(likes(), resume_from=path), whole)
     before_factors = 3 * int((whole.history_["factor_weight"].iloc[:-1] == 0).sum())
     if at < before_factors:
@@ -152,31 +139,20 @@ def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, 
         assert cut.steps == whole.n_steps_  # those of the search are in the checkpoint
 
 
-def test_a_fit_may_be_cut_again_and_again(whole, cut, tmp_path) -> None:
+def test_a_fit_may_be_cut_again_and_again_and_after_the_end_nothing_is_left_to_do(whole, cut, tmp_path) -> None:
     path = tmp_path / "run.ckpt"
     for at in (20, 7, 7, 7):
-        cut.after_steps(at)
-        with pytest.raises(PowerCut):
+        with cut.after(steps=at):
             make().fit(likes(), checkpoint=path, every=1, resume_from=path if path.exists() else None)
-    cut.go_on()
-    same(make().fit(likes(), resume_from=path), whole)
-
-
-def test_after_the_end_nothing_is_left_to_do(whole, cut, tmp_path) -> None:
-    path = tmp_path / "run.ckpt"
-    same(make().fit(likes(), checkpoint=path), whole)
-    cut.after_steps(0)
-    cut.at_try = cut.at_step
+    same(make().fit(likes(), checkpoint=path, resume_from=path), whole)
+    cut.limit(steps=0, tries=0)
     same(make().fit(likes(), resume_from=path), whole)
 
 
 def test_given_settings_go_on_too(cut, tmp_path) -> None:
     path, expected = tmp_path / "run.ckpt", make(settings={}).fit(likes())
-    cut.go_on()
-    cut.after_steps(17)
-    with pytest.raises(PowerCut):
+    with cut.after(steps=17):
         make(settings={}).fit(likes(), checkpoint=path, every=5)
-    cut.go_on()
     same(make(settings={}).fit(likes(), resume_from=path), expected)
     assert cut.steps == N_STEPS - 15
 
@@ -185,7 +161,6 @@ KILLED = """
 import os, signal, sys
 import test_ranker_resume as cases
 
-cases.few_settings()
 cases.make().fit(cases.likes())  # imports what both need
 advance, steps = cases.SoftmaxTrainer.advance, 0
 
@@ -253,24 +228,15 @@ def test_a_signal_between_settings_and_one_after_the_last_step_are_heard(whole, 
     same(model, whole)
 
 
-def test_a_disk_that_is_full_leaves_the_last_checkpoint(whole, cut, tmp_path, monkeypatch) -> None:
-    path, write = tmp_path / "run.ckpt", CheckpointFile.write
-    cut.after_steps(5)
-    with pytest.raises(PowerCut):
+def test_a_disk_that_is_full_leaves_the_last_checkpoint(cut, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "run.ckpt"
+    with cut.after(steps=5):
         make().fit(likes(), checkpoint=path, every=1)
     before = path.read_bytes()
-    cut.go_on()
-
-    def full(descriptor):
-        raise FULL
-
-    with monkeypatch.context() as patched:
-        patched.setattr("os.fsync", full)
-        with pytest.raises(CheckpointError, match="No space left"):
-            make().fit(likes(), checkpoint=path, every=1, resume_from=path)
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(CheckpointError, match="No space left"):
+        make().fit(likes(), checkpoint=path, every=1, resume_from=path)
     assert path.read_bytes() == before
-    assert CheckpointFile.write is write
-    same(make().fit(likes(), resume_from=path), whole)
 
 
 @pytest.fixture(scope="module")
@@ -280,47 +246,25 @@ def checkpoint(tmp_path_factory) -> Path:
     return path
 
 
+TIMED = Interactions.from_frame(likes().to_frame().assign(time=1), timestamp="time")
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "data", "message"),
     [
-        ({"n_steps": 5}, "was written with n_steps=24, found n_steps=5"),
-        ({"settings": {"factor_weight": 2.0}}, "written with settings__factor_weight=None, found .*=2.0"),
-        ({"random_state": 1}, "was written with random_state=0, found random_state=1"),
+        ({"n_steps": 5}, likes(), "was written with n_steps=24, found n_steps=5"),
+        ({"settings": {"factor_weight": 2.0}}, likes(), "written with settings__factor_weight=None, found .*=2.0"),
+        ({"random_state": 1}, likes(), "was written with random_state=0, found random_state=1"),
+        ({}, likes(1), "was written for other data"),
+        ({}, TIMED, "was written for other data"),
     ],
 )
-def test_a_checkpoint_of_other_parameters_is_refused_before_any_work(changes, message, checkpoint, cut) -> None:
-    cut.after_steps(0)
+def test_a_checkpoint_of_other_parameters_or_data_is_refused_before_any_work(
+    changes, data, message, checkpoint, cut
+) -> None:
+    cut.limit(steps=0)
     with pytest.raises(CheckpointError, match=message):
-        make(**{"settings": {}} | changes).fit(likes(), resume_from=checkpoint)
-
-
-def test_checkpoints_of_other_data_and_of_other_models_are_refused(checkpoint, cut, tmp_path) -> None:
-    cut.after_steps(0)
-    with pytest.raises(CheckpointError, match="was written for other data"):
-        make(settings={}).fit(likes(1), resume_from=checkpoint)
-    timed = Interactions.from_frame(likes().to_frame().assign(time=1), timestamp="time")
-    with pytest.raises(CheckpointError, match="was written for other data"):
-        make(settings={}).fit(timed, resume_from=checkpoint)
-    path = tmp_path / "air.ckpt"
-    ratings = 1 + np.eye(3)
-    AIR.for_completion(n_epochs=1, random_state=0, device="cpu").fit(ratings, checkpoint=path)
-    with pytest.raises(CheckpointError, match="was written with model='AIR', found model='GraphRanker'"):
-        make().fit(ratings, resume_from=path)
-
-
-def test_bad_arguments_and_broken_files_are_refused_before_any_work(checkpoint, cut, tmp_path) -> None:
-    cut.after_steps(0)
-    with pytest.raises(ParameterError, match="every must be"):
-        make().fit(likes(), checkpoint=tmp_path / "run.ckpt", every=0)
-    with pytest.raises(ParameterError, match="checkpoint must be"):
-        make().fit(likes(), checkpoint=3)  # type: ignore[arg-type]
-    with pytest.raises(CheckpointError, match="found no file"):
-        make().fit(likes(), resume_from=tmp_path / "none.ckpt")
-    half = tmp_path / "half.ckpt"
-    half.write_bytes(checkpoint.read_bytes()[:-50])
-    with pytest.raises(CheckpointError, match=r"half\.ckpt"):
-        make(settings={}).fit(likes(), resume_from=half)
-    assert list(tmp_path.iterdir()) == [half]
+        make(**{"settings": {}} | changes).fit(data, resume_from=checkpoint)
 
 
 @pytest.mark.parametrize("kind", ["history", "selected", "last", "steps"])
@@ -334,34 +278,12 @@ def test_a_state_of_something_else_is_refused(kind, checkpoint, tmp_path) -> Non
         model.fit(likes(), resume_from=path)
 
 
-class Clock:
-    """A clock that the cases move."""
-
-    seconds = 0.0
-
-    def perf_counter(self) -> float:
-        return self.seconds
-
-    def go(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 def test_the_seconds_before_count_for_a_time_budget(cut, tmp_path, monkeypatch) -> None:
     """A setting takes 30 seconds: there is time for four, before and after."""
-    clock, path = Clock(), tmp_path / "run.ckpt"
+    path, clock = tmp_path / "run.ckpt", SimpleNamespace(perf_counter=lambda: 10.0 * cut.tries + 200.0 * cut.steps)
     monkeypatch.setattr(progress, "time", clock)
-
-    def ends() -> None:
-        clock.go(10)
-        if cut.tries > 7:
-            raise PowerCut
-
-    cut.at_try = ends
-    with pytest.raises(PowerCut):
+    with cut.after(tries=7):
         make(time_budget=300).fit(likes(), checkpoint=path)
-    cut.go_on()
-    cut.at_try, cut.at_step = lambda: clock.go(10), lambda: clock.go(200)
-    clock.seconds = 0.0
     model = make(time_budget=300).fit(likes(), resume_from=path)
     assert cut.tries == 6
     assert len(model.history_) - 1 == 4

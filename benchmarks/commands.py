@@ -1,4 +1,4 @@
-"""The commands whose cases are told in TOML files of ``benchmarks/experiments``, one command a file."""
+"""The commands of ``python -m benchmarks``: one a file of ``benchmarks/experiments``, and the reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Threads = Annotated[int, typer.Option(min=1, help="Threads of the process that i
 
 
 def command_of(name: str) -> Callable[..., None]:
-    """The command that runs cases of a benchmark and prints their tables."""
+    """The command that runs cases of a benchmark and prints their tables, without those of single runs."""
     about, default, cases = read_cases(name)
 
     def command(
@@ -29,17 +29,22 @@ def command_of(name: str) -> Callable[..., None]:
         json_file: options.JsonFile = None,
     ) -> None:
         changes = options.parse_values(settings)
-        wanted = [case.changed(changes) for case in _chosen(cases, chosen or [default])]
+        wanted = [case.changed(changes) for case in _chosen(cases, chosen or default)]
         roots = [case.folder(data) for case in wanted]
         tables = []
         for case, root in zip(wanted, roots, strict=True):
             found = case.tables(root, seed, threads)
             tables += found
-            options.publish(tables, json_file, shown=found)
+            shown = [table for table in found if not table.title.endswith("single runs")]
+            options.publish(tables, json_file, shown=shown)  # all so far: the next ones may take hours
         if name == "faults" and any(map(n_faults, tables)):
             raise typer.Exit(1)
 
-    command.__doc__ = f"{about}\n\nCases: {', '.join(cases)}; by default {default}, and all by the word all."
+    parameters = dict.fromkeys(name for case in cases.values() for name in case.parameters)
+    command.__doc__ = (
+        f"{about}\n\nCases: {', '.join(cases)}; by default {', '.join(default)}, and all by the word all. "
+        f"Parameters: {', '.join(parameters)}."
+    )
     return command
 
 
@@ -50,5 +55,17 @@ def _chosen(cases: dict[str, Case], names: list[str]) -> list[Case]:
     return [cases[name] for name in names]
 
 
-COMMANDS = {path.stem: command_of(path.stem) for path in sorted(EXPERIMENTS.glob("*.toml"))}
+def reports() -> None:
+    """Write the reports of the paper and of accuracy from the result files in this clone."""
+    from benchmarks.paper.pages import REPORTS, written_reports
+
+    for name, text in written_reports().items():
+        (REPORTS / name).write_text(text, encoding="utf-8")
+        typer.echo(f"wrote {REPORTS / name}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    **{path.stem: command_of(path.stem) for path in sorted(EXPERIMENTS.glob("*.toml"))},
+    "reports": reports,
+}
 """The commands by name."""

@@ -1,1 +1,0 @@
-"""Learned graphs beside other graphs, groups, genres and similarities that no model saw."""
