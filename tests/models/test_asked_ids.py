@@ -104,5 +104,5 @@ def test_what_cannot_be_kept_is_said_before_the_training():
     with pytest.raises(DataError, match="expected ratings of at most"):
         BiasModel().fit(RATINGS * 1e38)
     pairs = Interactions.from_dense(RATINGS, [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
-    with pytest.warns(DataWarning, match="found a tuple as user ids; save will refuse them"):
+    with pytest.warns(DataWarning, match="found tuple among the user ids: save will refuse the model"):
         BiasModel().fit(pairs)

@@ -148,7 +148,7 @@ def test_any_number_of_values_up_to_101_will_do(values):
     rng = np.random.default_rng(0)
     ratings = rng.choice(values, (30, 20))
     ratings.ravel()[: len(values)] = values
-    found = model().fit(ratings)
+    found = model().fit(ratings + 1)
     if len(values) > 101:
         message = f"expected ratings of at most 101 values, found {len(values)}"
         with pytest.raises(DataError, match=message):

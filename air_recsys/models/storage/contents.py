@@ -21,6 +21,7 @@ from air_recsys.models.storage.files import Contents, check_attributes, check_sc
 from air_recsys.storage.reading import checked_csr
 
 _LARGEST = float(np.finfo(np.float32).max) / 100  # of a rating: models compute in float32
+_HOLDS = "a model file holds ids that are all integers or all strings"
 _NO_FEATURES: dict[str, Any] = {}
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 
@@ -157,24 +158,26 @@ def check_kept(data: Interactions, stacklevel: int) -> None:
     if largest > _LARGEST:
         raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
     for index in (data.users, data.items):
-        if fault := _fault_of(index.ids):
-            warnings.warn(f"{fault} as {index.kind} ids; save will refuse them", DataWarning, stacklevel=stacklevel)
+        if kind := _other_type(index.ids):
+            warnings.warn(
+                f"{_HOLDS}, found {kind} among the {index.kind} ids: save will refuse the model; give them as text",
+                DataWarning,
+                stacklevel=stacklevel,
+            )
 
 
-def _fault_of(ids: np.ndarray) -> str | None:
-    """Why a model file cannot hold ids; None where it can."""
-    other = None if ids.dtype != object else next((each for each in ids.tolist() if not isinstance(each, str)), None)
-    if other is None:
+def _other_type(ids: np.ndarray) -> str | None:
+    """The type of an id that a model file cannot hold; None where it can hold all."""
+    if ids.dtype != object:
         return None
-    kind = type(other).__name__
-    return f"a model file holds ids that are all integers or all strings: give others as text; found a {kind}"
+    return next((type(each).__name__ for each in ids.tolist() if not isinstance(each, str)), None)
 
 
 def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
     if ids.dtype != object:
         return {name: ids}
-    if fault := _fault_of(ids):
-        raise DataError(f"{fault} in {name}")
+    if kind := _other_type(ids):
+        raise DataError(f"{_HOLDS}, found a {kind} in {name}; give others as text")
     try:
         encoded = [value.encode() for value in ids]
     except UnicodeEncodeError as error:

@@ -76,7 +76,7 @@ def test_a_stranger_is_as_a_trained_user_is_to_a_model_that_lacks_it(model: Grap
 def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count(model: GraphRanker) -> None:
     strangers = thirds(2)[:4]
     users, items = strangers.nonzero()
-    table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(0, 5, users.size)})
+    table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(0.5, 5, users.size)})
     found = [model.fold_in(each) for each in (table, named(strangers, "new"), sp.coo_array(7 * strangers))]
     assert [each.user_ids.tolist() for each in found] == [
         [1000, 1001, 1002, 1003],

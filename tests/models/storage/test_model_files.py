@@ -13,7 +13,7 @@ from model_cases import ITEMS, MODELS, USERS, all_scores, assert_same_answers, d
 from sealing import parts_of
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
-from air_recsys.exceptions import DataError, DivergenceError, ModelFileError
+from air_recsys.exceptions import DataError, DataWarning, DivergenceError, ModelFileError
 from air_recsys.models import Recommender
 from air_recsys.models.storage import files
 
@@ -57,7 +57,9 @@ def test_ids_come_back_as_they_were(ids, tmp_path):
 
 @pytest.mark.parametrize("ids", [[*USERS[:-1], 11], [("u", user) for user in range(12)], [0.5 * n for n in range(12)]])
 def test_other_ids_are_refused_before_anything_is_written(ids, saved):
-    before, model = saved.read_bytes(), GlobalMean().fit(Interactions.from_dense(dense(), user_ids=ids))
+    before = saved.read_bytes()
+    with pytest.warns(DataWarning, match="save will refuse the model"):
+        model = GlobalMean().fit(Interactions.from_dense(dense(), user_ids=ids))
     found = type(next(value for value in ids if not isinstance(value, str))).__name__
     message = f"all integers or all strings, found a {found} in user_ids; give others as text"
     with fails(f"a model file holds ids that are {message}", DataError):
