@@ -10,6 +10,8 @@ from attacks.fuzz import fuzzed_readers
 from attacks.kills import killed_trainings
 from attacks.live import threads_on_a_model
 from attacks.paths import refused_commands
+from attacks.reading import misread_files
+from attacks.requests import hostile_requests
 from attacks.signals import signalled_commands
 
 from benchmarks.harness import Found
@@ -40,6 +42,16 @@ def bench_signals(seed: int, *, runs: int) -> Found:
 def bench_live(seed: int, *, operations: int, n_threads: int) -> Found:
     """Let threads read and write one model."""
     return _told(*threads_on_a_model(operations, n_threads, seed))
+
+
+def bench_reading(seed: int, *, files: int) -> Found:
+    """Write tables as people have them, by chance, and read each without options."""
+    return _told(*misread_files(files, seed))
+
+
+def bench_requests(seed: int, *, requests: int) -> Found:
+    """Send requests that no client of good will sends."""
+    return _told(*hostile_requests(requests, seed))
 
 
 def bench_paths() -> Found:

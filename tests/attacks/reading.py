@@ -43,7 +43,7 @@ _IDS: tuple[Callable[[int], str], ...] = (
 )
 _SEPARATORS = (",", ",", "\t", "\t", ";", "|", "::", " ")
 _SUFFIXES = (".csv", ".csv", ".tsv", ".txt", ".dat", ".inter", ".base", ".rating", "", ".data")
-_OUTCOMES = ("right", "refused", "wrong, told", "wrong in silence")
+_OUTCOMES = ("right", "refused", "told", "silent")
 
 
 class Written(NamedTuple):
@@ -66,7 +66,7 @@ def misread_files(n_files: int, seed: int) -> tuple[list[dict[str, Any]], list[s
             path.write_bytes(written.content)
             outcome, found = outcome_of(door, path, written.truth)
             counts[door, outcome] += 1
-            if outcome.startswith("wrong"):
+            if outcome in ("told", "silent"):
                 notes.append(f"{door} {path.name}: {outcome}, {', '.join(written.traits)}; {found}")
             path.unlink()
     rows = [{"door": door} | {outcome: counts[door, outcome] for outcome in _OUTCOMES} for door in _HEADERS]
@@ -74,7 +74,7 @@ def misread_files(n_files: int, seed: int) -> tuple[list[dict[str, Any]], list[s
 
 
 def outcome_of(door: str, path: Path, truth: Truth) -> tuple[str, str]:
-    """Return what became of a file, and what was read."""
+    """Return what became of a file, and what was read where that is wrong."""
     try:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", DataWarning)
@@ -83,7 +83,7 @@ def outcome_of(door: str, path: Path, truth: Truth) -> tuple[str, str]:
         return "refused", str(error)
     if found == truth:
         return "right", ""
-    return ("wrong, told" if told else "wrong in silence"), repr(found)[:200]
+    return ("told" if told else "silent"), repr(found)[:200]
 
 
 def write_by_chance(door: str, rng: np.random.Generator) -> Written:
@@ -135,8 +135,6 @@ def _joined(table: list[list[str]], separator: str, rng: np.random.Generator) ->
         return '"' + cell.replace('"', '""') + '"' if by_rule and needs else cell
 
     style = "all" if around_all else "where needed" if by_rule else "none"
-    if style == "where needed" and separator not in (",", ";"):
-        table = [[f"{cell}" for cell in row] for row in table]
     return [separator.join(map(cell_of, row)) for row in table], style
 
 

@@ -41,7 +41,12 @@ def hostile_requests(n_requests: int, seed: int) -> tuple[list[dict[str, Any]], 
     counts, notes = asyncio.run(_answers(app, n_requests, rng))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     statuses = sorted({status for _, status in counts})
-    rows = [{"path": path} | {str(status): counts[path, status] for status in statuses} for path in _PATHS]
+    rows = [
+        {"path": path}
+        | {str(status): counts[path, status] for status in statuses}
+        | {"wrong": sum(note.startswith(f"{path} of ") for note in notes)}
+        for path in _PATHS
+    ]
     return rows, [*notes, f"the peak of the memory grew by {grown:.0f} MiB"]
 
 

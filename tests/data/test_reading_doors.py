@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from attacks.reading import misread_files
 
 from air_recsys import Interactions
 from air_recsys.data.interactions import as_interactions
@@ -288,3 +289,9 @@ def test_repeated_pairs_of_small_types_are_summed_in_larger_ones(kind):
     total = times * value
     assert Interactions.from_csr(one, duplicates="sum").ratings.tolist() == [total]
     assert checked_sparse("likes", one).sum() == total
+
+
+def test_tables_by_chance_are_read_rightly_or_refused():
+    rows, notes = misread_files(240, 3)
+    assert notes == []
+    assert sum(row["right"] for row in rows) > 0.85 * 240
