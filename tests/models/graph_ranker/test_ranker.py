@@ -266,6 +266,7 @@ def test_the_score_measures_the_lists_of_users_without_items(with_empty_users):
     assert with_empty_users.score(test) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:each row counts as a like")
 def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
     stored = sp.csr_array(rare())
     table = Interactions.from_csr(stored).to_frame()
