@@ -205,6 +205,8 @@ def tell_columns(found: Mapping[str, Hashable], header: Sequence[Hashable], stac
         for name in _likely(role, header)
         if role not in found
     ]
+    read = {str(name).casefold(): name for name in found.values()}
+    unread += [quoted(name) for name in header if read.get(str(name).casefold(), name) != name]  # but for their case
     if unread:
         told = f"reads {', '.join(other)}, but does not read" if other else "does not read the column(s)"
         warnings.warn(f"{told} {', '.join(unread)}", DataWarning, stacklevel=stacklevel)
@@ -212,6 +214,9 @@ def tell_columns(found: Mapping[str, Hashable], header: Sequence[Hashable], stac
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
     """Return how to name the columns that are probably meant, as the end of a message; nothing where none is known."""
+    twice = [name for name in absent.values() if list(header).count(name) > 1]
+    if twice:
+        return f"; {quoted(twice[0])} stands there {list(header).count(twice[0])} times"
     meant = {role: _likely(role, header) for role in absent if role in ("user", "item", "rating")}
     found = {role: names[0] for role, names in meant.items() if len(names) == 1}
     if not found:

@@ -206,6 +206,8 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
+        if ratings.dtype == bool:
+            warnings.warn("ratings of True and False are taken as 1 and 0", DataWarning, stacklevel=2)
         return cls(
             users,
             items,

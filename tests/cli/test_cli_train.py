@@ -1,5 +1,6 @@
 """`air-recsys train`: tables of every kind, what is known beside them, scales, and what of the way is kept."""
 
+import io
 import os
 import signal
 import warnings
@@ -217,3 +218,35 @@ def test_snapshots_are_in_the_file_on_the_page_and_in_the_report(table, tmp_path
     assert "no snapshots" not in text
     trained(table, "--model", tmp_path / "own.air", "--set", "snapshot_epochs=[0,7]", *SHORT)
     assert sorted(AIR.load(tmp_path / "own.air").snapshots_) == [0, 7]
+
+
+FORMS = {
+    "a pipe": ("-", "utf-8", ["-"]),
+    "Latin-1": ("t.csv", "latin-1", ["--encoding", "latin-1"]),
+    "quotes that are none": ("t.csv", "utf-8", ["--no-quote"]),
+    "another suffix": ("t.inter", "utf-16", []),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_that_people_have(form, tmp_path, monkeypatch):
+    name, encoding, options_of = FORMS[form]
+    frame = ratings("text")
+    first = frame["user"].iloc[0]
+    frame["user"] = frame["user"].replace(first, '"Käse' if form == "quotes that are none" else "Käse")
+    content = "\n".join([",".join(frame.columns), *frame.astype(str).agg(",".join, axis=1)]).encode(encoding)
+    if name == "-":
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    else:
+        (tmp_path / name).write_bytes(content)
+        options_of = [tmp_path / name, *options_of]
+    assert trained(*options_of, "--model", tmp_path / "m.air", *SHORT).err == ""
+    assert set(AIR.load(tmp_path / "m.air").interactions_.user_ids) == set(frame["user"])
+
+
+def test_play_counts_are_named(tmp_path):
+    frame = ratings()
+    frame["rating"] = 1 + (np.arange(len(frame)) % 3 == 0) * np.arange(len(frame))
+    frame.to_csv(tmp_path / "plays.csv", index=False)
+    told = trained(tmp_path / "plays.csv", "--model", tmp_path / "m.air", *SHORT).err
+    assert "% of them 1, look like counts: --ranking takes rows as likes" in told

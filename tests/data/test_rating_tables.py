@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.data.columns import wide_frame
 from air_recsys.data.interactions import as_interactions
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 
 NAN = np.nan
 DENSE = np.array([[5, NAN, 1, 2], [NAN, 4, NAN, 3], [2, 1, 5, NAN]])
@@ -96,9 +96,21 @@ def test_the_columns_that_are_probably_meant_are_named() -> None:
 
 def test_two_columns_whose_names_differ_in_case_are_told_apart_by_case_alone() -> None:
     frame = pd.DataFrame({"user": [1], "USER": [2], "item": [3], "rating": [4]})
-    assert Interactions.from_frame(frame).user_ids.tolist() == [1]
+    with pytest.warns(DataWarning, match="does not read the column\\(s\\) 'USER'"):
+        assert Interactions.from_frame(frame).user_ids.tolist() == [1]
     with pytest.raises(DataError, match="User"):
         Interactions.from_frame(frame, user="User")
+
+
+def test_a_column_that_stands_twice_is_not_called_absent() -> None:
+    frame = LONG.set_axis(["user", "item", "item"], axis=1)
+    with pytest.raises(DataError, match="'item' stands there 2 times"):
+        Interactions.from_frame(frame, rating=None)
+
+
+def test_flags_as_ratings_are_said() -> None:
+    with pytest.warns(DataWarning, match="True and False are taken as 1 and 0"):
+        assert Interactions.from_frame(LONG.assign(rating=LONG["rating"] > 3)).ratings.tolist() == [1, 0, 1, 0]
 
 
 # -------------------------------------------------------------------- types of columns

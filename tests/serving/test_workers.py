@@ -65,3 +65,33 @@ def test_a_process_that_cannot_start_is_an_error(work, capfd):
     err = capfd.readouterr().err
     assert ("error: no data" in err) is isinstance(work, partial)
     assert "Traceback" not in err
+
+
+def work_at_every_third_start(folder, under_way):
+    """Work, but end at once in two of the starts after the first two."""
+    number = len(list(folder.iterdir()))
+    (folder / f"{number}-{os.getpid()}").touch()
+    if number in (2, 3):
+        sys.exit(1)
+    under_way()
+    time.sleep(600)
+
+
+def test_a_process_that_does_not_start_again_is_tried_again(tmp_path):
+    stopped = threading.Event()
+
+    def started() -> list[str]:
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    def disturb():
+        wait_for(lambda: len(started()) == 2)
+        time.sleep(1)  # both have been under way
+        os.kill(int(started()[0].split("-")[1]), signal.SIGKILL)
+        wait_for(lambda: len(started()) == 5)
+        stopped.set()
+
+    other = threading.Thread(target=disturb)
+    other.start()
+    keep_working(partial(work_at_every_third_start, tmp_path), 2, stopped)
+    other.join()
+    assert len(started()) == 5
