@@ -121,8 +121,8 @@ def train(
     unit = air.solver_.unit
     typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
     for side, learned in (("user", air.user_adjacency_), ("item", air.item_adjacency_)):
-        edges = "no edges" if learned is None else f"{learned.nnz // 2:,} edges"
-        typer.echo(f"graph of the {side}s: {edges}")
+        edges = "none was learned" if learned is None else f"{learned.nnz // 2:,} edges"
+        typer.echo(f"graph of {side}s: {edges}")
     if air.snapshots_:
         typer.echo(f"kept the graphs of the {unit}s {', '.join(map(str, sorted(air.snapshots_)))}")
     typer.echo(f"wrote {air.save(model)}")
