@@ -109,7 +109,7 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     if array.shape != (size,):
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
     column = pd.Series(array, copy=False).infer_objects()  # dates with a time zone come as objects
-    if pd.api.types.is_string_dtype(column.dtype):
+    if pd.api.types.is_string_dtype(column.dtype) and not _are_numbers_as_text(column):
         column = dates_of(column)
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         missing, times = column.isna().to_numpy(), _nanoseconds(column)
@@ -122,6 +122,10 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
             f"{missing.argmax()}"
         )
     return times
+
+
+def _are_numbers_as_text(column: pd.Series) -> bool:
+    return bool(pd.Series(pd.to_numeric(column, errors="coerce")).notna().all())
 
 
 def dates_of(texts: pd.Series) -> pd.Series:

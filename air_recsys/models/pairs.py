@@ -27,8 +27,9 @@ def pair_indices(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The indices of both sides of each pair, -1 for an unknown id; see `Recommender.predict`."""
     check_choice("unknown", unknown, UNKNOWN)
-    state.data.users.check_type(user_ids, all_of_them=True)
-    state.data.items.check_type(item_ids, all_of_them=True)
+    if unknown != "mean":
+        state.data.users.check_type(user_ids, all_of_them=True)
+        state.data.items.check_type(item_ids, all_of_them=True)
     users, items = state.data.users.lookup(user_ids), state.data.items.lookup(item_ids)
     if users.size != items.size and 1 not in (users.size, items.size):
         raise DataError(f"expected as many users as items, found {users.size} and {items.size}")

@@ -160,15 +160,19 @@ def _private_copy(served: Served) -> Iterator[Served]:
     with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         owner = hold(Path(folder, _OWNER))
         copied = {name: Path(folder) / name for name in given}
-        for name, file in given.items():
-            try:
-                shutil.copyfile(file, copied[name])
-            except OSError as error:
-                raise ModelFileError(f"cannot copy {file} to {folder}: {error.strerror or error}") from None
         try:
+            for name, file in given.items():
+                _copy(file, copied[name])
             yield replace(served, **copied, mapped=True)
         finally:
             owner.remove()
+
+
+def _copy(file: Path, target: Path) -> None:
+    try:
+        shutil.copyfile(file, target)
+    except OSError as error:
+        raise ModelFileError(f"cannot copy {file} to {target.parent}: {error.strerror or error}") from None
 
 
 def _remove_left_copies() -> None:

@@ -233,7 +233,8 @@ def test_raw_ids_of_any_kind(fitted):
     odd = pd.DataFrame(
         {"user": [users[name] for name in plain["user"]], "item": [items[name] for name in plain["item"]]}
     )
-    algo = make().fit(trainset_of(odd.assign(rating=plain["rating"])))
+    with pytest.warns(DataWarning, match="save will refuse the model"):
+        algo = make().fit(trainset_of(odd.assign(rating=plain["rating"])))
     assert estimates(algo) == estimates(fitted)
     assert algo.predict(users["u3"], items["i4"]).est == fitted.predict("u3", "i4").est
     neighbors = fitted.get_neighbors(fitted.trainset.to_inner_uid("u3"), 3)

@@ -23,6 +23,7 @@ from air_recsys.exceptions import (
     AirRecsysError,
     DataError,
     DataFileError,
+    DataWarning,
     ModelFileError,
     NotFittedError,
     ParameterError,
@@ -272,7 +273,8 @@ def test_pieces_cover_the_rows_once_and_in_order(tmp_path):
 def test_bad_settings(tmp_path):
     model = make_model("text")
     users, out = users_file(tmp_path, model), tmp_path / "out"
-    tuples = BiasModel().fit(pd.DataFrame({"user": [(1, 2)], "item": [1], "rating": [2.0]}))
+    with pytest.warns(DataWarning, match="save will refuse the model"):
+        tuples = BiasModel().fit(pd.DataFrame({"user": [(1, 2)], "item": [1], "rating": [2.0]}))
     for source, place, settings, error, message in (
         (model, out, {"n": 0}, ParameterError, "n must be an integer >= 1, found 0"),
         (model, out, {"batch_size": 0}, ParameterError, "batch_size must be an integer >= 1, found 0"),

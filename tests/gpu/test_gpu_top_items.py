@@ -66,7 +66,7 @@ def test_memory_is_that_of_a_block():
 def test_a_model_recommends_there_what_it_recommends_here():
     ratings = np.where(seen(0.3).toarray(), np.random.default_rng(2).integers(1, 6, (N_USERS, N_ITEMS)), np.nan)
     model = AIR.for_completion(n_factors=4, n_epochs=20, dtype="float64", random_state=0, device="cpu").fit(ratings)
-    users = [*range(N_USERS), "nobody"]
+    users = [*range(N_USERS), -1]
     found, expected = (model.recommend(users, 7, device=device) for device in ("cuda", "cpu"))
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
     np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-9)

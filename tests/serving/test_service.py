@@ -217,7 +217,7 @@ def refused(answer, status, detail):
         ("/recommend?user=u1&include_seen=perhaps", 422, "query.include_seen"),
         ("/recommend?user=nobody", 404, "'nobody'"),
         ("/recommend?user=" + "u" * 1001, 422, "query.user"),
-        ("/recommend?user=%00%ff%ed%a0%80", 404, "1 user id(s)"),
+        ("/recommend?user=%00%ff%ed%a0%80", 400, "expected an address in UTF-8"),
         ("/similar", 400, "expected either user or item"),
         ("/similar?user=u1&item=i1", 400, "expected either user or item"),
         ("/items?query=" + "a" * 201, 422, "query.query"),

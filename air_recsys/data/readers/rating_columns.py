@@ -53,6 +53,7 @@ class ColumnNames(NamedTuple):
         """Return what a header was expected to have and has, as the end of a message."""
         given = {role: name for role, name in self._asdict().items() if name}
         absent = {role: name for role, name in given.items() if usual_column(role, name, header) is None}
+        absent = absent or {role: name for role, name in given.items() if name not in header}  # under other names
         expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
         return f"{expected}{hint_at_columns(absent, header)}"
 

@@ -55,8 +55,9 @@ def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOU
     except UndecodableError:
         if writing.encoding is not None:
             raise
+    found = _with_column_of_ids(file, item_ids, writing._replace(encoding="latin-1"))
     warnings.warn(f"{file}: the titles are no UTF-8 and are read as Latin-1", DataWarning, stacklevel=4)
-    return _with_column_of_ids(file, item_ids, writing._replace(encoding="latin-1"))
+    return found
 
 
 def _names_without_header(file: Path, item_ids: np.ndarray, writing: Writing) -> list[str] | None:

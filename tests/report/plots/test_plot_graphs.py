@@ -308,5 +308,5 @@ def test_models_that_cannot_be_drawn():
             plot_completion(plain.fit(matrix))
     with pytest.raises(DataError, match=r"expected at most 2,?000 users and items, found 2,?001 and 3"):
         plot_completion(
-            AIR.for_ratings(n_factors=1, n_sweeps=1, device="cpu").fit(np.arange(6003).reshape(2001, 3) % 5)
+            AIR.for_ratings(n_factors=1, n_sweeps=1, device="cpu").fit(np.arange(6003).reshape(2001, 3) % 5 + 1)
         )
