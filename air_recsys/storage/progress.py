@@ -13,7 +13,7 @@ with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidge
     from tqdm.contrib.logging import logging_redirect_tqdm
 
 _BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
-_IN_LOGS: dict[str, Any] = {"delay": 30, "mininterval": 30, "maxinterval": 30, "miniters": 1, "leave": False}
+_IN_LOGS: dict[str, Any] = {"mininterval": 30, "maxinterval": 30, "miniters": 1, "leave": False}
 _SHOW_WARNING = warnings.showwarning
 
 
@@ -29,13 +29,14 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
     None shows it after two seconds on a terminal and in a notebook, and leaves nothing; elsewhere, as in a log, it is
     a line every 30 seconds. The variable TQDM_DISABLE of the environment turns it off.
     """
+    is_seen = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
     if progress is not None:
         options["disable"] = not progress
-    elif in_notebook() or sys.stderr.isatty():
+    elif is_seen:
         options |= _BY_DEFAULT
     else:
-        options = _IN_LOGS | {"file": _LinesOfErrors()} | options
-    return tqdm(**options)
+        options = {"delay": 30} | options
+    return tqdm(**options) if is_seen else tqdm(**_IN_LOGS | {"file": _LinesOfErrors()} | options)
 
 
 class _LinesOfErrors:

@@ -136,6 +136,7 @@ def test_a_column_of_any_type_holds_the_same(column, kind):
     assert {type(user) for user in found.user_ids} == {str}
 
 
+@pytest.mark.filterwarnings("ignore:ratings of True and False")
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_converted_tables_hold_the_same(backend):
     assert_same(as_interactions(table().convert_dtypes(dtype_backend=backend)), as_interactions(table()))
