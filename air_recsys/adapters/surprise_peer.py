@@ -31,7 +31,7 @@ class SurpriseModel:
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""
         # Several algorithms divide by the number of ratings, so users and items without any are left out.
-        table = as_interactions(interactions).to_frame()[["user", "item", "rating"]]
+        table = as_interactions(interactions).to_frame().filter(["user", "item", "rating"])
         rated = Interactions.from_frame(table, allow_negative=True)
         self.algorithm.fit(to_trainset(rated))
         return self

@@ -231,12 +231,12 @@ class Worker:
         """Start the process again where it has ended and the pause is over."""
         if self.process.exitcode is None:
             return
-        now = time.monotonic()
-        if self._due is None:
+        now, due = time.monotonic(), self._due
+        if due is None:
             self._n_failed = 0 if self.under_way.is_set() else self._n_failed + 1
-            self._due = now + (min(_PAUSE * 2**self._n_failed, _LONGEST_PAUSE) if self._n_failed else 0)
-        if now >= self._due:
-            self._due = None
+            due = now + (min(_PAUSE * 2**self._n_failed, _LONGEST_PAUSE) if self._n_failed else 0)
+        self._due = due if now < due else None
+        if self._due is None:
             self._start()
 
 

@@ -29,6 +29,7 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
     None shows it after two seconds on a terminal and in a notebook, and leaves nothing; elsewhere, as in a log, it is
     a line every 30 seconds. The variable TQDM_DISABLE of the environment turns it off.
     """
+    how: dict[str, Any]
     is_seen = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
     if progress is not None:
         options["disable"] = not progress
@@ -36,7 +37,8 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
         options |= _BY_DEFAULT
     else:
         options = {"delay": 30} | options
-    return tqdm(**options) if is_seen else tqdm(**_IN_LOGS | {"file": _LinesOfErrors()} | options)
+    how = options if is_seen else _IN_LOGS | {"file": _LinesOfErrors()} | options
+    return tqdm(**how)
 
 
 class _LinesOfErrors:

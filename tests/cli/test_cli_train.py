@@ -246,7 +246,7 @@ def test_files_that_people_have(form, tmp_path, monkeypatch):
 
 def test_play_counts_are_named(tmp_path):
     frame = ratings("integer")
-    frame["rating"] = 1 + (np.arange(len(frame)) % 3 == 0) * np.arange(len(frame))
+    frame["rating"] = 1 + (np.arange(len(frame)) % 3 == 0) * 10 * np.arange(len(frame))
     frame.to_csv(tmp_path / "plays.csv", index=False)
     told = trained(tmp_path / "plays.csv", "--model", tmp_path / "m.air", *SHORT).err
     assert "% of them 1, look like counts: --ranking takes rows as likes" in told

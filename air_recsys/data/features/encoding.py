@@ -165,24 +165,22 @@ def _numbers(name: str, cells: pd.Series) -> np.ndarray:
 
 def _of_levels(name: str, cells: pd.Series) -> Column | None:
     separator = _separator_of(name, cells)
-    counts = _levels_of(name, cells, separator).value_counts()
-    told = counts[(counts > 1) & (counts < len(cells))].sort_index()
+    counts: pd.Series = _levels_of(name, cells, separator).value_counts()
+    told: Any = counts[(counts > 1) & (counts < len(cells))].sort_index()
     if len(told) > MOST:
         raise DataError(
             f"expected at most {MOST} levels in the column {name!r}, found {len(told)}: leave it out, or join "
             "rare ones"
         )
     shares = (told / len(cells)).tolist()
-    return (
-        Column(name, "levels", tuple(shares), levels=tuple(map(str, told.index)), separator=separator)
-        if shares
-        else None
-    )
+    if not shares:
+        return None
+    return Column(name, "levels", tuple(shares), levels=tuple(map(str, told.index)), separator=separator)
 
 
 def _separator_of(name: str, cells: pd.Series) -> str:
     """Return the sign between the levels of texts: another than the usual one, with a line, where its parts repeat."""
-    texts = cells[[isinstance(cell, str) for cell in cells]].unique().tolist()
+    texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:

@@ -108,7 +108,7 @@ def _with_numbers(file: Path, table: pd.DataFrame, ids: Sequence[int | str]) -> 
         if numbers.notna().any() and not (numbers.isna() & ~coded & column.notna()).any():
             found[name] = numbers
     if found:
-        code = table[next(iter(found))][lambda column: column.isin(_CODES)].iloc[0]
+        code = next(cell for cell in table[next(iter(found))].tolist() if cell in _CODES)
         warnings.warn(
             f"{file}: {code} counts as missing in the columns of numbers {quoted(list(map(str, found)))}",
             DataWarning,
