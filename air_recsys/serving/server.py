@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import logging
 import multiprocessing
 import os
 import shutil
@@ -136,10 +137,16 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
         limit_concurrency=served.limits.connections,
         timeout_graceful_shutdown=_STOPPING,
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_news)  # after the configuration, which sets the logger anew
     server = Server(config)
     with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
         started()
         server.run([listening])
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a message tells of more than a second signal, which cancels what is under way."""
+    return "CancelledError" not in record.getMessage()
 
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:
@@ -225,7 +232,8 @@ class Worker:
     def _start(self) -> None:
         self.under_way = _SPAWN.Event()
         self.process = _SPAWN.Process(target=_run, args=(self._work, self.under_way.set))
-        self.process.start()
+        with _interrupts_held():
+            self.process.start()
 
     def look(self) -> None:
         """Start the process again where it has ended and the pause is over."""
@@ -238,6 +246,19 @@ class Worker:
         self._due = due if now < due else None
         if self._due is None:
             self._start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let processes that are started hear no Ctrl-C, not even while they import: their parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def keep_working(work: Work, number: int, stopped: threading.Event) -> None:

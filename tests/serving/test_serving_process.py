@@ -167,7 +167,10 @@ def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkey
 
 
 @PROC
-def test_processes_end_with_the_one_that_started_them(files):
+def test_processes_end_with_the_one_that_started_them_and_the_next_start_clears_their_copy(
+    files, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     server = Running(files / "likes.air", "--port", 0, "--workers", 2)
     with httpx.Client(base_url=server.address, timeout=120) as client:
         assert of(client.get("health"))["learned_from"] == "likes"
@@ -175,6 +178,11 @@ def test_processes_end_with_the_one_that_started_them(files):
     server.process.kill()
     server.process.communicate(timeout=60)
     wait_for_the_end_of(workers)
+    left = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
+    again = Running(files / "likes.air", "--port", 0, "--workers", 2)
+    present = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
+    assert again.end()[0] == 0
+    assert (len(left), len(present), left & present) == (1, 1, set())
 
 
 def children(process: int) -> list[str]:
@@ -217,6 +225,13 @@ def test_a_request_that_is_there_is_answered_before_the_stop(files, number, opti
     assert out == "stopped\n"
     assert err.startswith(told)
     assert err.count("\n") == bool(told)
+
+
+def test_a_second_signal_ends_the_service_without_a_traceback(files):
+    server = Running(files / "ratings.air", "--port", "0")
+    server.process.send_signal(signal.SIGINT)
+    status, out, err = server.end(signal.SIGINT)
+    assert (status, out.replace("stopped\n", ""), err) == (0, "", "")
 
 
 def test_what_cannot_be_served_is_said_in_a_line(files, tmp_path):
