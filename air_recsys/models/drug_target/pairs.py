@@ -87,6 +87,8 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
             f"expected one column of values named {', '.join(_VALUES[:-1])} or {_VALUES[-1]}, or none where all pairs "
             f"interact, found {quoted(values or numbers)}: rename it, or drop it"
         )
+    if values and pd.api.types.is_bool_dtype(table[values[0]]):
+        table = table.assign(**{str(values[0]): table[values[0]].astype(float)})
     return Interactions.from_frame(
         table, user=names[drug], item=names[target], rating=values[0] if values else None, duplicates="error"
     )
