@@ -310,23 +310,18 @@ def _n_pairs(first: np.ndarray, second: np.ndarray) -> int:
 
 
 def tell_full(values: np.ndarray, stacklevel: int) -> None:
-    """Warn where all pairs of a matrix are rated, some of them with 0, and others with more than 1."""
-    known = np.isfinite(values)
-    if (
-        values.size >= _FEW_ROWS**2
-        and known.mean() > _FULL
-        and (values == 0).any()
-        and len(np.unique(values[known])) > 2
-    ):
+    """Warn where every pair of a matrix is rated, some with 0, and the ratings are not just 0 and 1.
+
+    A matrix with NaN says with it what is not rated.
+    """
+    if values.size < _FEW_ROWS**2 or np.isnan(values).any() or (values != 0).all():
+        return
+    if len(np.unique(values)) > 2:
         warnings.warn(
-            f"{known.mean():.0%} of the pairs have a rating: a 0 counts as a rating; missing=0 (in the shell "
-            "--missing 0) if it does not",
+            "every pair has a rating: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not",
             DataWarning,
             stacklevel=stacklevel,
         )
-
-
-_FULL = 0.95  # share of rated pairs of a matrix
 
 
 def are_user_names(header: Sequence[Hashable]) -> bool:
