@@ -69,10 +69,10 @@ def open_lines(path: Path, encoding: str | None = None, separator: str | None = 
 
 
 @contextmanager
-def open_text(path: Path, encoding: str | None = None, separator: str | None = None) -> Iterator[TextIO]:
+def open_text(path: Path, encoding: str | None = None) -> Iterator[TextIO]:
     """Open a file of text; what cannot be read raises `DataFileError`, also while it is read."""
     try:
-        with open_lines(path, encoding, separator) as lines:
+        with open_lines(path, encoding) as lines:
             yield io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8", newline="")
     except UnicodeError as error:
         raise undecodable(path, encoding, error) from None
