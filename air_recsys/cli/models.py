@@ -82,8 +82,7 @@ def train(
     from air_recsys.models import AIR, GraphRanker
 
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
-    how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative or None}
-    how |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    how |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,

@@ -110,7 +110,10 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
     column = pd.Series(array, copy=False).infer_objects()  # dates with a time zone come as objects
     if pd.api.types.is_string_dtype(column.dtype) and not _are_numbers_as_text(column):
-        column = dates_of(column)
+        texts, (column, broken) = column, dates_of(column)
+        if broken is not None:
+            found = f"{quoted(texts.iloc[broken])} in row {broken}"
+            raise DataError(f"timestamps must be finite numbers or dates in ISO 8601, found {found}")
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         missing, times = column.isna().to_numpy(), _nanoseconds(column)
     else:
@@ -128,14 +131,11 @@ def _are_numbers_as_text(column: pd.Series) -> bool:
     return bool(pd.Series(pd.to_numeric(column, errors="coerce")).notna().all())
 
 
-def dates_of(texts: pd.Series) -> pd.Series:
-    """Return texts in ISO 8601 as dates, or raise `DataError` for the first that is none."""
+def dates_of(texts: pd.Series) -> tuple[pd.Series, int | None]:
+    """Return texts in ISO 8601 as dates, and the first row that is none; None where all are."""
     dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
     broken = np.flatnonzero(dates.isna())
-    if broken.size:
-        found = f"{quoted(texts.iloc[broken[0]])} in row {broken[0]}"
-        raise DataError(f"timestamps must be finite numbers or dates in ISO 8601, found {found}")
-    return dates
+    return dates, int(broken[0]) if broken.size else None
 
 
 def _nanoseconds(column: pd.Series) -> np.ndarray:
@@ -274,7 +274,7 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     return frame if is_wide and axes[0].is_unique and _are_numbers(frame) else None
 
 
-_FEW_COLUMNS, _FEW_ROWS = 8, 5
+FEW_COLUMNS, _FEW_ROWS = 8, 5
 
 
 def check_not_long(columns: Sequence[Any], mend: str) -> None:
@@ -284,7 +284,7 @@ def check_not_long(columns: Sequence[Any], mend: str) -> None:
     has numbers below theirs: ratings, unlike ids, are small.
     """
     arrays = [np.asarray(column) for column in columns]
-    if not 3 <= len(arrays) <= _FEW_COLUMNS or arrays[0].size < _FEW_ROWS:
+    if not 3 <= len(arrays) <= FEW_COLUMNS or arrays[0].size < _FEW_ROWS:
         return
     if any(array.dtype.kind not in "iufb" or not np.isfinite(array).all() for array in arrays):
         return

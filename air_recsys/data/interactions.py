@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.columns import (
+    FEW_COLUMNS,
     as_float,
     as_index,
     as_ratings,
@@ -597,7 +598,6 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
 
-_FEW_COLUMNS = 10
 _LONG_FRAME = (
     "name them, as in Interactions.from_frame(df, user=, item=, rating=), or state the other form by "
     "Interactions.from_dense(df)"
@@ -629,7 +629,7 @@ def as_interactions(
     if sp.issparse(data):
         return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
-        if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] < _FEW_COLUMNS):
+        if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] <= FEW_COLUMNS):
             check_not_long(list(np.atleast_2d(as_float(data)).T), _LONG_ARRAY)
         return Interactions.from_dense(data, **how)
     raise DataError(

@@ -12,6 +12,7 @@ import pandas as pd
 from air_recsys.data.columns import (
     as_float,
     as_timestamps,
+    dates_of,
     hint_at_columns,
     index_type,
     narrowed,
@@ -147,10 +148,9 @@ class RatingColumns:
         if not has_dates:
             return column.to_numpy() if column.dtype.kind == "i" else as_float(column, "timestamps")
         dates = column if column.dtype.kind == "M" else column.astype(str)
-        times = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
-        broken = np.flatnonzero(times.isna())
-        if broken.size:
-            raise self._no_times(dates.iloc[broken[0]], broken[0])
+        times, broken = dates_of(dates)
+        if broken is not None:
+            raise self._no_times(dates.iloc[broken], broken)
         return as_timestamps(times, len(times))
 
     def _no_times(self, found: Any, row: int) -> DataFileError:
