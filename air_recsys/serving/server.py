@@ -6,6 +6,7 @@ and a program that writes to the file harms none of them.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import logging
@@ -146,7 +147,8 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a message tells of more than a second signal, which cancels what is under way."""
-    return "CancelledError" not in record.getMessage()
+    raised = record.exc_info[1] if record.exc_info else None  # by a request; that of the application comes as text
+    return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
 
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:

@@ -227,10 +227,26 @@ def test_a_request_that_is_there_is_answered_before_the_stop(files, number, opti
     assert err.count("\n") == bool(told)
 
 
+def wait_until_refused(place: tuple[str, int]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(place, timeout=60).close()
+        except ConnectionError:
+            return
+    raise AssertionError(f"{place} still answers")
+
+
 def test_a_second_signal_ends_the_service_without_a_traceback(files):
     server = Running(files / "ratings.air", "--port", "0")
-    server.process.send_signal(signal.SIGINT)
-    status, out, err = server.end(signal.SIGINT)
+    place = ("127.0.0.1", httpx.URL(server.address).port or 80)
+    with socket.create_connection(place, timeout=60) as client:
+        client.sendall(b"POST /fold-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n")
+        client.sendall(b"Expect: 100-continue\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 100")  # a request is there, whose body never comes
+        server.process.send_signal(signal.SIGINT)
+        wait_until_refused(place)  # it has heard the first one
+        status, out, err = server.end(signal.SIGINT)
     assert (status, out.replace("stopped\n", ""), err) == (0, "", "")
 
 

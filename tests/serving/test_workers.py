@@ -70,10 +70,11 @@ def test_a_process_that_cannot_start_is_an_error(work, capfd):
 def work_at_every_third_start(folder, under_way):
     """Work, but end at once in two of the starts after the first two."""
     number = len(list(folder.iterdir()))
+    if number not in (2, 3):
+        under_way()  # before the file is there, for which the test waits
     (folder / f"{number}-{os.getpid()}").touch()
     if number in (2, 3):
         sys.exit(1)
-    under_way()
     time.sleep(600)
 
 
@@ -85,7 +86,6 @@ def test_a_process_that_does_not_start_again_is_tried_again(tmp_path):
 
     def disturb():
         wait_for(lambda: len(started()) == 2)
-        time.sleep(1)  # both have been under way
         os.kill(int(started()[0].split("-")[1]), signal.SIGKILL)
         wait_for(lambda: len(started()) == 5)
         stopped.set()
