@@ -664,9 +664,11 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     if usual_column("rating", "rating", header) is None:
         return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
     likes = Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
-    if (low := likes.ratings.min()) <= 0:
-        found = f"{np.count_nonzero(likes.ratings <= 0)} of {likes.n_ratings} have a rating of 0 or less, as {low:g}"
-        warnings.warn(f"each row counts as a like, and {found}: leave those out", DataWarning, stacklevel=4)
+    low, high = likes.ratings.min(), likes.ratings.max()
+    if low < high or low <= 0:
+        mend = f": leave out the {np.count_nonzero(likes.ratings <= 0)} of 0 or less" if low <= 0 else ""
+        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
+        warnings.warn(told, DataWarning, stacklevel=4)
     return likes
 
 
@@ -688,7 +690,7 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         elif not hint and set(absent) == {"rating"}:
             hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
-    tell_columns({role: name for role, name in found.items() if name is not None}, header, stacklevel=6)
+    tell_columns(names, found, header, stacklevel=6)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 
 

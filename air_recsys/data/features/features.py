@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import usual_column
+from air_recsys.data.columns import column_of_ids
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.ids import IdIndex, as_id_array
 from air_recsys.exceptions import DataError
@@ -66,7 +66,8 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     Parameters
     ----------
     features : DataFrame, ndarray or SciPy sparse
-        A table is indexed by id, or has the ids in a column named `kind`. A matrix has a row for each of `ids`, in
+        A table is indexed by id, or has the ids in a column named `kind`; a table whose rows are only
+        numbered may also call it "id", or by a usual name such as "movieId". A matrix has a row for each of `ids`, in
         their order; its columns are named by their numbers.
     kind : str
         "user" or "item".
@@ -80,7 +81,8 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         `ids`, or no columns.
     """
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
-    column = usual_column(kind, kind, list(table.columns)) if isinstance(table.index, pd.RangeIndex) else kind
+    numbered = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    column = column_of_ids(kind, list(table.columns)) if numbered else kind
     if column is not None and column in table.columns:
         table = table.set_index(column)
     if isinstance(table.index, pd.MultiIndex):
