@@ -216,7 +216,7 @@ def tell_columns(
         if str(name).casefold() != str(asked[role]).casefold()
     ]
     unread = [
-        f"{quoted(name)} ({role}={quoted(name)} reads it)"
+        f"{quoted(name)} ({role}={quoted(name)} of Interactions.from_frame or read_ratings reads it)"
         for role, usual in {"rating": _AMOUNTS, "timestamp": _USUAL["timestamp"], "weight": _USUAL["weight"]}.items()
         for name in header
         if role not in columns and _plain(name) in usual
