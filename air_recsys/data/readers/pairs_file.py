@@ -16,8 +16,9 @@ from air_recsys.data.readers.sources import open_text, regular
 from air_recsys.data.readers.tables import existing, is_parquet, read_names, read_table
 from air_recsys.exceptions import DataFileError, DataWarning, quoted
 
+_TARGETS = ("target", "protein", "gene")  # names of a first column that has no drugs
 _TEXT = re.compile(  # SMILES with more than letters, and sequences
-    r"(?=.*[=#()\[\]@\d])(?:[BCNOPSFIHbcnops\d@+\-=#%/\\.()\[\]:*]|Cl|Br|Na|Si|Se){2,}|[A-Z*]{20,}"
+    r"(?=.*[=#()\[\]@\d])(?:[BCNOPSFIHbcnops\d@+\-=#%/\\.()\[\]:*]|Cl|Br|Na|Si|Se){5,}|[A-Z*]{20,}"
 )
 
 
@@ -80,7 +81,8 @@ def read_pairs(
         if value is not None or not {*names} <= {"drug", "target", *table.columns}:
             raise DataFileError(f"{file}: expected the columns {quoted(names)}, found {quoted(list(table.columns))}")
         wide = _by_first_column(file, table)
-        return wide.T if transpose else wide.rename_axis(target if table.columns[0] == target else None)
+        first = str(table.columns[0])
+        return wide.T if transpose else wide.rename_axis(first if first.casefold() in _TARGETS else None)
     if transpose:
         raise DataFileError(f"{file}: expected a wide table to transpose, found the columns {quoted(names)}")
     lacking = np.flatnonzero(table[names].isna().any(axis=1))

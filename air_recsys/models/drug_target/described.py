@@ -61,11 +61,11 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
         if column.max() > _LEAST_OF_BITS and all(set(f"{each:.9e}".split("e")[0]) <= set("01.") for each in column):
             raise DataError(f"expected a column for each bit, found {name!r} that has all bits in one: {column[0]:g}")
     if kind == "auto":
-        are_bits = np.isin(rows, (0, 1)).all(axis=0)
-        kind = "tanimoto" if are_bits.all() else "rbf"
-        if kind == "rbf" and are_bits.any():
-            others = quoted(features.columns[~are_bits].tolist())
-            warnings.warn(f"takes kind='rbf': all columns but {others} are 0 or 1", DataWarning, stacklevel=2)
+        others = np.flatnonzero(~np.isin(rows, (0, 1)).all(axis=0))
+        kind = "rbf" if others.size else "tanimoto"
+        if 0 < others.size < rows.shape[1]:
+            told = f"takes kind='rbf': all columns but {quoted(features.columns[others].tolist())} are 0 or 1"
+            warnings.warn(told, DataWarning, stacklevel=2)
     if kind == "tanimoto" and rows.min() < 0:
         raise DataError(f"expected features of at least 0 for kind='tanimoto', found {rows.min():g}")
     return _table({"tanimoto": _tanimoto, "cosine": _cosine, "rbf": _rbf}[kind](rows), features.index)
