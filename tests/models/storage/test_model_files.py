@@ -42,6 +42,7 @@ def test_saving_and_loading_changes_nothing(make, tmp_path):
     assert again.save(tmp_path / "again.air").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:each row counts as one like")  # of ratings given to all models
 @pytest.mark.parametrize("name", ["AIR-sparse", "AIR-langevin", "GraphRanker", "PatchAIR", "GlobalMean"])
 def test_a_loaded_model_can_be_fitted_again(name, tmp_path):
     model = fitted(MODELS[name])
