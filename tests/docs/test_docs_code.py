@@ -200,7 +200,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "README.md": opened,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
-    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1])),
+    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
     "docs/compare.md": lambda: opened(Interactions=Interactions, table=table()),
     "docs/checkpoints.md": lambda: opened(ratings=table()),
     "docs/gpu-and-scale.md": lambda: opened("data"),

@@ -37,7 +37,7 @@ from air_recsys.models.graph_ranker.inputs import (
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
+from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
 from air_recsys.models.ranking.allowed import allowed_items, list_length
@@ -456,6 +456,38 @@ class GraphRanker(Recommender):
         new = as_pandas(interactions)
         new = as_likes(new, timed=True) if isinstance(new, pd.DataFrame) else new
         return FoldedUsers(ready_state(self._fitted()), new)
+
+    def partial_fit(self, interactions: Any) -> Self:
+        """Take in new likes of known users, new users and new items, without training.
+
+        A like counts in the next list. What was learned of known items stays; a new item gets the regression on its
+        strongest neighbours and factors from those who have it, see `air_recsys.models.graph_ranker.users`. Other
+        threads read the old state or the new one.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            As for `fit`; positions of a matrix are ids here too. A pair that is there already counts once.
+
+        Raises
+        ------
+        DataError
+            Before any change: for negative values, and without timestamps where the settings need them.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> model = GraphRanker(settings={}, device="cpu").fit(seen)
+        >>> _ = model.partial_fit(pd.DataFrame({"user": [0, 7, 7], "item": [2, 0, 9]}))
+        >>> model.recommend([0, 7], n=1)["item"].tolist(), model.interactions_.n_items
+        ([9, 1], 5)
+        """
+        self.check_fitted()
+        data = self.as_data(interactions)
+        with lock_of(self):
+            self._state = with_likes(self._fitted(), data)
+        return self
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise an error: these scores are not products of factors."""

@@ -2,11 +2,20 @@ r"""The users of a fitted `GraphRanker`, trained and new ones: what scores them,
 
 Regression and factors serve any list of items. So a new user needs its items alone, and a trained user who is folded
 in gets the same scores again; all that was trained stays as it is.
+
+New likes of trained users, of new users and of new items leave all that was learned of known items as it is. The
+factors of users are computed again, since they are what their items make them. Column j of H, for a new item j, is the
+regression on the strongest neighbours of the item; H is symmetric, so it is the row of the item, too. With the weights
+:math:`h_{ij}` of known neighbours i, and the factors :math:`x_u` of the users u who have the item, from its known
+items, the parts of the new item are
+
+.. math:: p_j = \sum_i |h_{ij}| p_i / \sum_i |h_{ij}|, \qquad q_j = \sum_u x_u / |\sum_u x_u|
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,11 +24,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import UnknownIdError
+from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import ItemFactors
+from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     interaction_pattern,
@@ -30,9 +39,11 @@ from air_recsys.models.graph_ranker.inputs import (
     with_half_life,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.regression import regression_scorer
+from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
+from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import as_rows, check_signs
+from air_recsys.models.partial_fit import merge
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.lists import UnknownUsers, most_liked, recommendation_frame
 from air_recsys.models.state import FittedState
@@ -220,3 +231,52 @@ def _times(state: FittedState, new: Any) -> Csr | None:
     timed = times.tocoo()
     columns = state.data.items.lookup(new.item_ids)[timed.col]
     return sp.csr_array((timed.data, (timed.row, columns)), shape=(new.n_users, state.data.n_items))
+
+
+def with_likes(state: FittedState, new: Interactions) -> FittedState:
+    """A state with new likes taken in."""
+    check_signs(state, new.ratings)
+    settings, data = settings_of(state), merge(state.data, new)
+    if data.timestamps is None and (settings.user_half_life or settings.item_trend):
+        raise DataError("expected new likes with timestamps, as in the training, found none")
+    pattern, weights = interaction_pattern(data), state.item_weights
+    assert state.source_factors is not None
+    items = ItemFactors(state.source_factors, state.factors.item_factors)
+    if data.n_items > state.data.n_items:
+        columns = _new_columns(pattern, settings, state.data.n_items)
+        weights = None if weights is None else _grown(weights, columns)
+        items = _grown_factors(items, columns, pattern, own_items(pattern, data, settings))
+    users = user_factors(own_items(pattern, data, settings), items.sources)
+    factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
+    return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources, named={})
+
+
+def _new_columns(pattern: Csr, settings: RankerSettings, n_known: int) -> Csr:
+    """The columns of H of the items from `n_known` on, (n_items, n_new)."""
+    normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
+    return columns_of_items(normalised, np.arange(n_known, pattern.shape[1]), settings.regression_penalty)
+
+
+def _grown(weights: Csr | np.ndarray, columns: Csr) -> Csr | np.ndarray:
+    """H with columns, and rows, for new items."""
+    n_known, n_items = weights.shape[0], columns.shape[0]
+    if isinstance(weights, np.ndarray):
+        grown = np.zeros((n_items, n_items), dtype=weights.dtype)
+        grown[:n_known, :n_known] = weights
+        grown[:, n_known:] = columns.toarray()
+        grown[n_known:, :n_known] = grown[:n_known, n_known:].T
+        return grown
+    known = columns[:n_known]
+    return sp.csr_array(sp.block_array([[weights, known], [known.T, columns[n_known:]]], format="csr"))
+
+
+def _grown_factors(items: ItemFactors, columns: Csr, pattern: Csr, own: Csr) -> ItemFactors:
+    """The factors of the known items and of new ones."""
+    n_known = len(items.sources)
+    of_known = abs(columns[:n_known]).T  # (n_new, n_known)
+    totals = np.maximum(np.asarray(of_known.sum(axis=1), dtype=np.float64), np.finfo(np.float32).tiny)
+    sources = (of_known @ items.sources) / totals[:, None]
+    users = user_factors(sp.csr_array(own[:, :n_known]), items.sources)
+    targets = user_factors(sp.csr_array(pattern[:, n_known:].T), users)
+    added = ItemFactors(sources.astype(np.float32), targets)
+    return ItemFactors(*(np.concatenate(parts) for parts in zip(items, added, strict=True)))
