@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -240,6 +241,8 @@ class SurpriseAIR(AlgoBase):
             Before `fit`, and where the solver leaves no posterior ("adam").
         DataError
             Where the trainset has more than 101 values of ratings.
+        UnknownIdError
+            For numbers, such as inner ids, where all raw ids are text, and for text where they are numbers.
 
         Examples
         --------
@@ -251,7 +254,10 @@ class SurpriseAIR(AlgoBase):
         >>> algo.rating_values_, algo.predict_proba("a", ["x", "z"]).shape
         (array([1., 2., 4., 5.]), (2, 4))
         """
-        return self.model_.predict_proba(uid, iid, unknown="mean")
+        data, users, items = self.model_.interactions_, asked_ids(uid, "user"), asked_ids(iid, "item")
+        data.users.check_type(users, all_of_them=True)  # inner ids in place of raw ones
+        data.items.check_type(items, all_of_them=True)
+        return self.model_.predict_proba(users, items, unknown="mean")
 
     def compute_similarities(self) -> sp.csr_array:
         """The learned similarities of the users, or of the items where ``user_based`` is False.

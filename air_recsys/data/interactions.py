@@ -306,7 +306,8 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default.
+        duplicates, so their mean is the default. A warning names ratings outside of the reader's scale, to which
+        Surprise clips, and a test set of one value, as ``build_anti_testset`` fills it.
 
         Raises
         ------
@@ -330,7 +331,7 @@ class Interactions:
             item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
         else:
             (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
-        return cls(
+        read = cls(
             users,
             items,
             ratings,
@@ -340,6 +341,8 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=True,
         )
+        _tell_scale(source, read.ratings)
+        return read
 
     # ---------------------------------------------------------------- properties
 
@@ -431,6 +434,8 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
+        if chosen.dtype != bool and chosen.size == self.n_ratings > 2 and np.isin(chosen, (0, 1)).all():
+            raise DataError("expected a mask of booleans, or positions, found a 0 or 1 for each rating: mask == 1")
         if chosen.dtype != bool:
             chosen = as_index(chosen, self.n_ratings, "rating")
         elif chosen.shape != self._ratings.shape:
@@ -690,6 +695,18 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     tell_columns({role: name for role, name in found.items() if name is not None}, header, stacklevel=6)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
+
+
+def _tell_scale(source: Any, ratings: np.ndarray) -> None:
+    """Warn where ratings of Surprise lie outside of their reader's scale, or are those of no one."""
+    scale = getattr(getattr(source, "reader", source), "rating_scale", None)
+    low, high, told = ratings.min(), ratings.max(), ""
+    if scale is not None and (low < scale[0] or high > scale[1]):
+        told = f"ratings of {low:g}..{high:g} leave rating_scale={scale} of the Reader, to which Surprise clips"
+    elif isinstance(source, list) and ratings.size > 1 and low == high != 1:
+        told = f"all {ratings.size} ratings are {low:g}: build_anti_testset fills pairs that nobody rated"
+    if told:
+        warnings.warn(told, DataWarning, stacklevel=3)
 
 
 def _is_rating(row: Any) -> bool:

@@ -9,13 +9,14 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
-from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
+from air_recsys.evaluation.experiment import Place, Task, Trial, here, process_place, trials
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.storage.validation import check_integer, check_real
 
+_MANY = 10  # places of lists that are hardly in order by chance
 Models = Mapping[str, Any] | Iterable[Any] | None
 
 
@@ -74,7 +75,7 @@ def compare(
     Returns
     -------
     Comparison
-        Its notes name systems whose package is not installed, and systems that failed.
+        Its notes name systems whose package is not installed, that failed, or that score all items alike.
 
     Raises
     ------
@@ -167,15 +168,25 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 def _run(
     systems: Mapping[str, System], tasks: list[Task], place: Place, progress: bool
 ) -> tuple[list[Run], list[str]]:
-    """The systems on all folds, and a line for each that failed."""
+    """The systems on all folds, and a line for each that failed or ranks nothing."""
     failed: dict[str, Exception] = {}
     measures: dict[str, list[Measures]] = {}
+    ordered: dict[str, str] = {}
     for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
         measures.setdefault(trial.system, []).append(measure(trial))
+        if _in_order(trial):
+            ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:
         raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
-    return [Run(name, found) for name, found in measures.items()], lines
+    return [Run(name, found) for name, found in measures.items()], lines + list(ordered.values())
+
+
+def _in_order(trial: Trial) -> bool:
+    """Whether many lists are all in the order of the items."""
+    lists = trial.answer.lists
+    places = np.where(lists < 0, lists.max(initial=0), lists)  # where no item is left
+    return (lists[:, 1:] >= 0).sum() >= _MANY and bool((np.diff(places) >= 0).all())
 
 
 def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -> str:

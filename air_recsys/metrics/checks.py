@@ -33,6 +33,8 @@ def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -
 
 def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:
     """Return finite numbers as a float64 array of `ndim` dimensions, not empty, or raise `DataError`."""
+    if np.ma.is_masked(values):
+        raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}: leave them out")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -180,8 +180,8 @@ class Recommender(KnowsSimilarities, SavedModel):
         Parameters
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
-            Ratings with the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
-            returns. A model with ``time="drift"`` reads the timestamps of Interactions.
+            Ratings with the ids of the training data; a matrix has its rows and columns. Pairs with an unknown id
+            count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps of Interactions.
         y : None
             Ignored; scikit-learn passes it.
 
@@ -202,7 +202,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         {'bias_decay': 0.1}
         """
         state, data = self._fitted(), as_interactions(test, allow_negative=True)
-        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
+        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data, test)))
 
     def recommend(
         self,

@@ -95,8 +95,12 @@ def _told(index: IdIndex, ids: np.ndarray, places: np.ndarray, unknown: Unknown)
 LIST_LENGTH = 10
 
 
-def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def pairs_of(
+    state: FittedState, test: Interactions, given: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The positions of the pairs of other data, -1 for unknown ids, and their times where the model reads them.
+
+    Where `given`, from which they were read, is a matrix, it must have the rows and columns of the training data.
 
     Examples
     --------
@@ -105,6 +109,13 @@ def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.nda
     >>> pairs_of(state, Interactions.from_dense([[5.0, np.nan, 4.0]]))
     (array([0, 0]), array([ 0, -1]), None)
     """
+    for own, ids in ((state.data.users, test.user_ids), (state.data.items, test.item_ids)):
+        if not isinstance(given, Interactions | pd.DataFrame | None) and not np.array_equal(own.ids, ids):
+            raise DataError(
+                f"expected a matrix over the {len(own)} {own.kind}s of the model in their order, found {ids.size}: a "
+                "table with one rating per row has their ids, and cross-validation needs one"
+            )
+        own.check_type(ids, all_of_them=True)
     users = state.data.users.lookup(test.user_ids)[test.user_index]
     items = state.data.items.lookup(test.item_ids)[test.item_index]
     if state.drift is None or test.timestamps is None:
@@ -112,12 +123,14 @@ def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.nda
     return users, items, state.drift.checked(test.timestamps, users.size)
 
 
-def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray]) -> float:
+def list_ndcg(
+    state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray], given: Any
+) -> float:
     """The mean NDCG of lists of 10 unseen items, over the users with a known and unseen item in other data.
 
     Values do not count. `score_block` takes positions of users, (b,), and returns their scores of all items.
     """
-    users, items, _ = pairs_of(state, test)
+    users, items, _ = pairs_of(state, test, given)
     known = (users >= 0) & (items >= 0)
     users, items = users[known], items[known]
     new = ~np.isin(users * state.data.n_items + items, state.data.pair_index)

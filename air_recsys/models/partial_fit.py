@@ -107,13 +107,14 @@ def merge(
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
     """All ids of a side, and what is known of them; the features of trained ones stay."""
+    trained.check_type(new.ids)
     whole = trained.joined(new.ids)
     if table is None:
         return whole, None if known is None else known.grown(len(whole))
     rows = as_table(table, trained.kind, np.empty(0))
     whole = whole.joined(rows.index.to_numpy())
     features = checked_features(known, trained.kind).grown(len(whole))
-    found, places = features.encoding.encode(rows, trained.kind), whole.lookup(rows.index.to_numpy())
+    found, places = features.encoding.encode_new(rows, trained.kind), whole.lookup(rows.index.to_numpy())
     is_new = places >= len(trained)
     features.values[places[is_new]] = found[is_new]
     return whole, features

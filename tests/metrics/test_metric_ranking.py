@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from air_recsys import metrics
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.metrics import ranking_report, top_k
 
 fast = settings(max_examples=60)
@@ -53,6 +53,7 @@ def rank(scores, seen):
     return sorted(set(range(len(scores))) - set(seen), key=lambda item: (-scores[item], item))
 
 
+@pytest.mark.filterwarnings("ignore:.* users have one score")
 @fast
 @given(problems(), st.integers(1, 7))
 def test_report_and_functions_agree_with_loops(problem, block_size):
@@ -99,6 +100,7 @@ def test_top_k_is_a_stable_sort(shape, data):
     np.testing.assert_array_equal(scores, before)
 
 
+@pytest.mark.filterwarnings("ignore:.* users have one score")
 @fast
 @given(problems())
 def test_laws(problem):
@@ -215,3 +217,24 @@ def test_lists_of_long_rows_are_those_of_a_stable_sort(k, levels):
     scores[2, 7:] = -np.inf
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(metrics.top_k(scores, k), expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seen": sp.csr_array([[0, 1, 1]])}, "1 relevant pairs are among the seen ones"),
+        ({"scores": [[2.0, 2.0, 2.0]]}, "1 of 1 users have one score for all items"),
+        ({"relevant": sp.csr_array([[1, 5, 0]])}, r"values of relevant do not count, found 1\.\.5"),
+    ],
+)
+def test_what_makes_a_figure_misleading_is_said(changes, message):
+    asked = {"scores": [[3.0, 2.0, 1.0]], "relevant": sp.csr_array([[1, 1, 0]]), "seen": None} | changes
+    with pytest.warns(DataWarning, match=message):
+        ranking_report(lambda _: np.array(asked["scores"]), asked["relevant"], asked["seen"], k=2)
+
+
+def test_masked_items_are_not_listed_and_masked_truths_are_refused():
+    scores = np.ma.masked_array([[3.0, 2.0, 1.0]], [[True, False, False]])
+    assert ranking_report(lambda _: scores, sp.csr_array([[1, 0, 0]]), k=2)["recall_at_k"] == 0
+    with pytest.raises(DataError, match="expected y_true without masked values, found 1"):
+        metrics.rmse(scores[0], [3.0, 2.0, 1.0])

@@ -106,3 +106,42 @@ def test_what_cannot_be_kept_is_said_before_the_training():
     pairs = Interactions.from_dense(RATINGS, [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
     with pytest.warns(DataWarning, match="found tuple among the user ids: save will refuse the model"):
         BiasModel().fit(pairs)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_a_test_part_has_the_ids_of_the_training(kind, models):
+    model = models[kind]
+    frame = model.interactions_.to_frame().assign(item="c")  # a new item for some
+    with pytest.raises(UnknownIdError, match="its ids are integers, such as 0, and these are text"):
+        model.score(frame.drop_duplicates("user").astype({"user": str}))
+    with pytest.raises(DataError, match="expected a matrix over the 4 users of the model in their order, found 2"):
+        model.score(RATINGS[:2])  # as a part of a cross-validation is
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (pd.DataFrame({"user": ["2"], "item": ["a"], "rating": [3]}), "integers, such as 0, and these are text"),
+        (np.array([[3.0, np.nan], [np.nan, 2.0]]), "text, such as 'a', and these are integers"),
+    ],
+)
+def test_new_ratings_have_ids_of_the_type_of_the_training(new, message, models):
+    with pytest.raises(UnknownIdError, match=message):
+        models["ratings"].partial_fit(new)
+
+
+def test_zeros_and_ones_for_all_ratings_are_no_positions(models):
+    data = models["ratings"].interactions_
+    with pytest.raises(DataError, match="expected a mask of booleans, or positions"):
+        data.select((data.ratings > 3).astype(int))
+
+
+def test_rows_of_features_are_not_counted_as_ids():
+    ids, features = [1, 2, 3, 4], pd.DataFrame({"group": ["x", "y", "x", "y"]})
+    ratings = Interactions.from_dense(RATINGS, ids)
+    with pytest.raises(DataError, match=r"found row numbers 0\.\.3 for ids such as 4"):
+        ratings.with_features(user=features)
+    model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings, user_features=features.to_numpy())
+    named = pd.DataFrame({0: ["x"], "age": [30]}, index=[9])
+    with pytest.warns(DataWarning, match="trained without the user features .'age'.: they are not read"):
+        model.partial_fit(pd.DataFrame({"user": [9], "item": [0], "rating": [5.0]}), user_features=named)
