@@ -27,8 +27,6 @@ def as_confidences(matrix: Any) -> sp.csr_matrix:
             f"expected a SciPy sparse matrix of users and items, as implicit takes it, found {type(matrix).__name__}: "
             "Interactions.from_frame(frame, rating=None).to_csr() is one, and AIR.for_likes().fit(frame) keeps the ids"
         )
-    if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
     roomy = checked_sparse("the matrix", matrix).dtype  # repeated pairs are summed
     whole = matrix.astype(roomy, copy=False)
     likes = sp.csr_matrix(whole if whole.format == "csr" else check_csr(whole), dtype=np.float64, copy=True)
@@ -61,10 +59,7 @@ def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
 
 
 def checked_candidates(kind: str, filtered: Any, chosen: Any, size: int) -> np.ndarray | None:
-    """The candidates, "items" or "users", each once; None where all are.
-
-    Raises unless there are candidates or ids to leave out, not both, all in 0..size-1.
-    """
+    """The candidates, "items" or "users", each once, or None; raises for others than 0..size-1, and beside filters."""
     if filtered is not None:
         check_ids(f"filter_{kind}", filtered, size)
     if chosen is None:
@@ -78,10 +73,7 @@ def checked_candidates(kind: str, filtered: Any, chosen: Any, size: int) -> np.n
 
 
 def check_rows(userid: Any, user_items: Any, sizes: tuple[int, int], *, read: bool) -> None:
-    """Raise ValueError unless `user_items` has one row for each user, where it is `read`, and no item too many.
-
-    A line says where it has a column for each of the model's users: `fit` was then given the items as rows.
-    """
+    """Raise ValueError unless `user_items` has one row for each user, where it is `read`, and no item too many."""
     n_users, n_items = sizes
     if sp.issparse(user_items):
         check_width(checked_sparse("user_items", user_items), n_items, "items")

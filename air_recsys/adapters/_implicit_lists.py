@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.adapters._implicit_input import check_ids, check_rows, checked_candidates, list_length
+from air_recsys.exceptions import DataWarning
 from air_recsys.models.ranking.top_items import top_items
 from air_recsys.nn.devices import in_workers
 
@@ -153,6 +155,7 @@ def recommended(
     users: np.ndarray, items: np.ndarray, asked: Asked, liked: sp.csr_matrix | None, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last."""
+    _tell_empty(users, "users")
     shape = (len(users), len(items))
     seen = None
     if liked is not None:
@@ -173,6 +176,7 @@ def alike(
 
     Rows have the length 1 or 0. `own` are the ids of the queries, each of which comes first of those that tie with it.
     """
+    _tell_empty(queries, "users or items")
     n, filtered, candidates = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)
     if candidates is not None:
@@ -188,6 +192,12 @@ def alike(
                 place = np.flatnonzero(row == one)[:1] if one in row else n - 1
                 row[:] = [one, *np.delete(row, place)]
     return ids, scores
+
+
+def _tell_empty(rows: np.ndarray, kind: str) -> None:
+    if empty := np.count_nonzero(~rows.any(axis=1)):
+        told = f"{empty} of {len(rows)} {kind} have no likes: all scores are 0, in the order of the ids"
+        warnings.warn(told, DataWarning, stacklevel=5)
 
 
 def _without(filtered: Any, size: int, dtype: np.dtype) -> np.ndarray:

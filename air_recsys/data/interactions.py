@@ -238,10 +238,6 @@ class Interactions:
         Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
         is a `DataError`.
         """
-        if not sp.issparse(matrix):
-            raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
-        if matrix.ndim != 2:
-            raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
         coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
         return cls(
@@ -306,8 +302,7 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default. A warning names ratings outside of the reader's scale, to which
-        Surprise clips, and a test set of one value, as ``build_anti_testset`` fills it.
+        duplicates, so their mean is the default. Ratings that leave the reader's scale, or are filled in, are told.
 
         Raises
         ------

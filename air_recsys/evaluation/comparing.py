@@ -9,7 +9,7 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
-from air_recsys.evaluation.experiment import Place, Task, Trial, here, process_place, trials
+from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
@@ -174,19 +174,13 @@ def _run(
     ordered: dict[str, str] = {}
     for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
         measures.setdefault(trial.system, []).append(measure(trial))
-        if _in_order(trial):
+        lists = trial.answer.lists
+        if (lists[:, 1:] >= 0).sum() >= _MANY and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
             ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:
         raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
     return [Run(name, found) for name, found in measures.items()], lines + list(ordered.values())
-
-
-def _in_order(trial: Trial) -> bool:
-    """Whether many lists are all in the order of the items."""
-    lists = trial.answer.lists
-    places = np.where(lists < 0, lists.max(initial=0), lists)  # where no item is left
-    return (lists[:, 1:] >= 0).sum() >= _MANY and bool((np.diff(places) >= 0).all())
 
 
 def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -> str:

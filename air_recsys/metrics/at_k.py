@@ -201,10 +201,7 @@ Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def as_relevant(matrix: Any) -> Csr:
-    """Return the non-zero entries of a users x items sparse matrix, each once, rows sorted.
-
-    A line says where values are far apart, as ratings or grades are: they do not count.
-    """
+    """Return the non-zero entries of a users x items sparse matrix, each once, rows sorted; grades are told."""
     relevant = check_sparse("relevant", matrix, (None, None)).copy()
     values = relevant.data[relevant.data != 0]
     if values.size and (high := float(values.max())) > 2 * (low := float(values.min())):

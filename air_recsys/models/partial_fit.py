@@ -39,6 +39,15 @@ def updated(
     return draft
 
 
+def check_rows(state: FittedState, matrix: Interactions) -> None:
+    """Raise `DataError` for a matrix that ends before the model does: its rows are users 0, 1, ..., not new ones."""
+    own, shape = state.data, (matrix.n_users, matrix.n_items)
+    if shape[0] < own.n_users or shape[1] < own.n_items:
+        expected = f"expected a matrix that begins with the {own.n_users} users and {own.n_items} items of the model"
+        names = "Interactions.from_csr(matrix, user_ids, item_ids) names rows and columns"
+        raise DataError(f"{expected}, found shape {shape}: {names}")
+
+
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     """A state with new users: alone over all items where nothing else counts, else beside all trained ones."""
     items = state.data.items.lookup(new.item_ids)
@@ -46,7 +55,10 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
         raise UnknownIdError("item", new.item_ids[items < 0].tolist(), "partial_fit takes new ones in")
     n_known = np.count_nonzero(state.data.users.lookup(new.user_ids) >= 0)
     if n_known:
-        raise DataError(f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings")
+        raise DataError(
+            f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings; rows of a "
+            "matrix are users 0, 1, ..., unless Interactions.from_csr(matrix, user_ids) names them"
+        )
     assert state.equations is not None
     equations = state.equations.without_users()
     if equations is None:

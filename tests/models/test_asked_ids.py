@@ -61,6 +61,8 @@ def test_candidates_are_any_iterable_too(kind, models):
         (pd.DataFrame({"user": [0], "item": ["a"]}), DataError, "user ids in one column, found the columns"),
         (np.array([[0, 1]]), DataError, "user ids in one row, found an array of shape"),
         ({0: "a"}, DataError, "expected a user id or several, found a dict"),
+        (None, DataError, "expected user ids, found 1 missing, the first at position 0"),
+        (pd.Series([2.0, np.nan]), DataError, "expected user ids, found 1 missing, the first at position 1"),
     ],
 )
 def test_what_is_no_list_of_known_types_is_named(kind, asked, error, message, models):
@@ -111,9 +113,8 @@ def test_what_cannot_be_kept_is_said_before_the_training():
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
 def test_a_test_part_has_the_ids_of_the_training(kind, models):
     model = models[kind]
-    frame = model.interactions_.to_frame().assign(item="c")  # a new item for some
     with pytest.raises(UnknownIdError, match="its ids are integers, such as 0, and these are text"):
-        model.score(frame.drop_duplicates("user").astype({"user": str}))
+        model.score(model.interactions_.to_frame().astype({"user": str}))
     with pytest.raises(DataError, match="expected a matrix over the 4 users of the model in their order, found 2"):
         model.score(RATINGS[:2])  # as a part of a cross-validation is
 
@@ -122,23 +123,19 @@ def test_a_test_part_has_the_ids_of_the_training(kind, models):
     ("new", "message"),
     [
         (pd.DataFrame({"user": ["2"], "item": ["a"], "rating": [3]}), "integers, such as 0, and these are text"),
-        (np.array([[3.0, np.nan], [np.nan, 2.0]]), "text, such as 'a', and these are integers"),
+        (RATINGS, "text, such as 'a', and these are integers"),
+        (RATINGS[:2], r"begins with the 4 users and 4 items of the model, found shape \(2, 4\)"),
     ],
 )
 def test_new_ratings_have_ids_of_the_type_of_the_training(new, message, models):
-    with pytest.raises(UnknownIdError, match=message):
+    with pytest.raises((UnknownIdError, DataError), match=message):
         models["ratings"].partial_fit(new)
 
 
-def test_zeros_and_ones_for_all_ratings_are_no_positions(models):
-    data = models["ratings"].interactions_
+def test_positions_are_no_ids_and_flags_no_positions():
+    features, ratings = pd.DataFrame({"group": ["x", "y", "x", "y"]}), Interactions.from_dense(RATINGS, [1, 2, 3, 4])
     with pytest.raises(DataError, match="expected a mask of booleans, or positions"):
-        data.select((data.ratings > 3).astype(int))
-
-
-def test_rows_of_features_are_not_counted_as_ids():
-    ids, features = [1, 2, 3, 4], pd.DataFrame({"group": ["x", "y", "x", "y"]})
-    ratings = Interactions.from_dense(RATINGS, ids)
+        ratings.select((ratings.ratings > 3).astype(int))
     with pytest.raises(DataError, match=r"found row numbers 0\.\.3 for ids such as 4"):
         ratings.with_features(user=features)
     model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings, user_features=features.to_numpy())

@@ -56,8 +56,7 @@ class Encoding(NamedTuple):
 
     def encode_new(self, table: pd.DataFrame, kind: str) -> np.ndarray:
         """Return what `encode` does for a table after the training; a line names columns that are not read."""
-        known = {column.name for column in self.columns}
-        if unread := [name for name in table.columns if name not in known]:
+        if unread := sorted(set(table.columns) - {column.name for column in self.columns}):
             told = f"the model was trained without the {kind} features {quoted(unread)}: they are not read"
             warnings.warn(told, DataWarning, stacklevel=2)
         return self.encode(table, kind)

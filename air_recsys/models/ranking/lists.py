@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.data.ids import IdIndex, asked_ids
-from air_recsys.exceptions import UnknownIdError
+from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
@@ -47,6 +47,8 @@ def recommend_with(
     With `served`, (n_users,) of bool, known users at False get that list too.
     """
     queried = asked_ids(user_ids, "user")
+    if queried.dtype == object and (missing := np.flatnonzero(pd.isna(queried))).size:
+        raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(queried)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
