@@ -78,6 +78,14 @@ UserFeatures = Annotated[
 ItemFeatures = Annotated[
     Path | None, typer.Option("--item-features", help="Table of features of items, one row per id.")
 ]
+UserIdColumn = Annotated[
+    str | None,
+    typer.Option("--user-id-column", help="Column of the ids in the features of users; by default as --user-column."),
+]
+ItemIdColumn = Annotated[
+    str | None,
+    typer.Option("--item-id-column", help="Column of the ids in the features of items; by default as --item-column."),
+]
 UserSimilarity = Annotated[
     Path | None, typer.Option("--user-similarity", help="Pairs of users with a similarity, or a square table of them.")
 ]

@@ -168,6 +168,7 @@ _USUAL = {
 """Names of columns, in small letters without signs, by what they hold."""
 
 _OF_LONG = set.union(*_USUAL.values())
+_AMOUNTS = {"plays", "playcount", "count", "counts", "n", "hours", "minutes", "clicks", "views", "listens", "quantity"}
 _TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
 _LONGEST = 100  # signs of a name of a column that has a meaning
 
@@ -197,23 +198,35 @@ def usual_column(role: str, name: Hashable, header: Sequence[Hashable]) -> Hasha
     return likely[0] if len(likely) == 1 else None
 
 
-def tell_columns(found: Mapping[str, Hashable], header: Sequence[Hashable], stacklevel: int) -> None:
-    """Warn, in one line, of columns that are read by another name than the default, and of such that are not read.
+def tell_columns(
+    asked: Mapping[str, Hashable | None],
+    found: Mapping[str, Hashable | None],
+    header: Sequence[Hashable],
+    stacklevel: int,
+) -> None:
+    """Warn, in one line, of columns that are read by another name than asked for, and of such that are not read.
 
-    These are times and weights, which a caller may expect to count.
+    These are times and weights, and amounts where there are no ratings: a caller may expect them to count. `asked` and
+    `found` are names by role; a role that has None has no column.
     """
-    other = [f"{quoted(name)} as {role}" for role, name in found.items() if _plain(name) != role]
-    unread = [
-        f"{quoted(name)} ({role}={quoted(name)} reads it)"
-        for role in ("timestamp", "weight")
-        for name in _likely(role, header)
-        if role not in found
+    columns = {role: name for role, name in found.items() if name is not None}
+    other = [
+        f"{quoted(name)} as {role}"
+        for role, name in columns.items()
+        if str(name).casefold() != str(asked[role]).casefold()
     ]
-    read = {str(name).casefold(): name for name in found.values()}
+    unread = [
+        f"{quoted(name)} ({role}={quoted(name)} of Interactions.from_frame or read_ratings reads it)"
+        for role, usual in {"rating": _AMOUNTS, "timestamp": _USUAL["timestamp"], "weight": _USUAL["weight"]}.items()
+        for name in header
+        if role not in columns and _plain(name) in usual
+    ]
+    read = {str(name).casefold(): name for name in columns.values()}
     unread += [quoted(name) for name in header if read.get(str(name).casefold(), name) != name]  # but for their case
-    if unread:
-        told = f"reads {', '.join(other)}, but does not read" if other else "does not read the column(s)"
-        warnings.warn(f"{told} {', '.join(unread)}", DataWarning, stacklevel=stacklevel)
+    parts = [f"columns read: {', '.join(other)}"] if other else []
+    parts += [f"columns not read: {', '.join(unread)}"] if unread else []
+    if parts:
+        warnings.warn("; ".join(parts), DataWarning, stacklevel=stacklevel)
 
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
@@ -230,19 +243,21 @@ def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) 
     return f"; is {python} meant, for Interactions.from_frame and read_ratings (in the shell {shell})?"
 
 
-def column_of_item_ids(header: Sequence[Hashable]) -> Hashable | None:
-    """Return the column of ids in a table about items: "id", else a usual name of a column of items; None without one.
+def column_of_ids(role: str, header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column of ids in a table about users or items; None without one.
 
-    Of several usual names it is one that ends in "id", and of these the first.
+    It has the name of its role ("user" or "item"), else "id", else a usual one. Of several usual names it is one that
+    ends in "id", and of these the first.
 
     Examples
     --------
-    >>> column_of_item_ids(["title", "ID"]), column_of_item_ids(["movie", "movieId"]), column_of_item_ids(["title"])
-    ('ID', 'movieId', None)
+    >>> column_of_ids("item", ["title", "ID"]), column_of_ids("item", ["movie", "movieId"])
+    ('ID', 'movieId')
     """
-    if (name := named_column("id", header)) is not None:
-        return name
-    likely = sorted(_likely("item", header), key=lambda each: not _plain(each).endswith("id"))
+    for own in (role, "id"):
+        if (name := named_column(own, header)) is not None:
+            return name
+    likely = sorted(_likely(role, header), key=lambda each: not _plain(each).endswith("id"))
     return likely[0] if likely else None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.columns import index_type
+from air_recsys.data.frames import as_pandas
 from air_recsys.exceptions import DataError, UnknownIdError, quoted
 
 _MOST_COMPARED = 20_000  # names: part of a second
@@ -63,6 +64,7 @@ def asked_ids(ids: Any, kind: str) -> np.ndarray:
     """
     if isinstance(ids, Mapping):
         raise DataError(f"expected a {kind} id or several, found a {type(ids).__name__}")
+    ids = as_pandas(ids)
     if isinstance(ids, pd.DataFrame):
         if ids.shape[1] != 1:
             raise DataError(f"expected {kind} ids in one column, found the columns {quoted(list(ids.columns))}")

@@ -30,6 +30,7 @@ from air_recsys.data.columns import (
     wide_frame,
 )
 from air_recsys.data.features import Encoding, Features, as_table
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
 from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
@@ -185,7 +186,7 @@ class Interactions:
     @classmethod
     def from_frame(
         cls,
-        df: pd.DataFrame,
+        df: Any,
         user: str = "user",
         item: str = "item",
         rating: str | None = "rating",
@@ -196,11 +197,14 @@ class Interactions:
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
-        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
+        """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
         Upper and lower case in names of columns do not matter, unless two columns differ only in them.
         """
         names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        df = as_pandas(df)
+        if not isinstance(df, pd.DataFrame):
+            raise DataError(f"expected a table with one rating per row, found {type(df).__name__}")
         named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
@@ -273,6 +277,7 @@ class Interactions:
         >>> Interactions.from_dense(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).item_ids.tolist()
         ['x', 'y']
         """
+        matrix = as_pandas(matrix)
         if isinstance(matrix, pd.DataFrame):
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
@@ -609,21 +614,23 @@ _LONG_ARRAY = (
 
 
 def as_interactions(
-    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None
+    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None, reads: Sequence[str] = ()
 ) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
-    column, with missing values for unrated items, see `air_recsys.data.columns.wide_frame`. Any other type is a
-    `DataError` that lists the accepted ones.
+    A DataFrame, of pandas, Polars, PyArrow, ..., has one rating per row, in the columns user, item and rating, or one
+    user per row and one item per column, with missing values for unrated items, see
+    `air_recsys.data.columns.wide_frame`. `reads` names further columns, "timestamp" and "weight", that are read where
+    there are such; others are named in a warning. Any other type is a `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data if rating_scale is None else data.on_scale(rating_scale)
+    data = as_pandas(data)
     how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
     if isinstance(data, pd.DataFrame):
         wide = wide_frame(data)
         if wide is None:
-            return Interactions.from_frame(data, **how)
+            return Interactions.from_frame(data, **_present(data, reads), **how)
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
         return Interactions.from_dense(wide, **how)
     if sp.issparse(data):
@@ -636,6 +643,17 @@ def as_interactions(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+def is_matrix(data: Any) -> bool:
+    """Return whether data have numbers alone for rows and columns, and no ids."""
+    return sp.issparse(data) or isinstance(data, np.ndarray | list | tuple)
+
+
+def _present(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+    """Return which of some columns a table has, as `Interactions.from_frame` takes them."""
+    header = list(frame.columns)
+    return {role: role for role in roles if usual_column(role, role, header) is not None}
 
 
 def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
@@ -655,18 +673,20 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     """
     if isinstance(data, Interactions):
         return data
+    data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
         matrix = as_interactions(data, allow_negative=allow_negative)
         likes = matrix.ratings != 0
         return matrix if likes.all() else matrix.select(likes)
-    header = list(data.columns)
-    timestamp = "timestamp" if timed and usual_column("timestamp", "timestamp", header) is not None else None
-    if usual_column("rating", "rating", header) is None:
-        return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
-    likes = Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
-    if (low := likes.ratings.min()) <= 0:
-        found = f"{np.count_nonzero(likes.ratings <= 0)} of {likes.n_ratings} have a rating of 0 or less, as {low:g}"
-        warnings.warn(f"each row counts as a like, and {found}: leave those out", DataWarning, stacklevel=4)
+    times = _present(data, ("timestamp",)) if timed else {}
+    if not _present(data, ("rating",)):
+        return Interactions.from_frame(data, rating=None, **times, duplicates="first")
+    likes = Interactions.from_frame(data, **times, allow_negative=allow_negative)
+    low, high = likes.ratings.min(), likes.ratings.max()
+    if low < high or low <= 0:
+        mend = f": leave out the {np.count_nonzero(likes.ratings <= 0)} of 0 or less" if low <= 0 else ""
+        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
+        warnings.warn(told, DataWarning, stacklevel=4)
     return likes
 
 
@@ -688,7 +708,7 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         elif not hint and set(absent) == {"rating"}:
             hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
-    tell_columns({role: name for role, name in found.items() if name is not None}, header, stacklevel=6)
+    tell_columns(names, found, header, stacklevel=7)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 
 

@@ -84,9 +84,14 @@ class Recommender(KnowsSimilarities, SavedModel):
         check_kept(data, stacklevel=4)
         return data
 
-    def as_data(self, interactions: Any) -> Interactions:
-        """The interactions that `fit` was given."""
-        return as_interactions(interactions)
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns "timestamp" and "weight" of a table, as far as the model reads them."""
+        return ()
+
+    def as_data(self, interactions: Any, **how: Any) -> Interactions:
+        """The interactions that the model was given; `how` goes to `as_interactions`."""
+        return as_interactions(interactions, reads=self.columns_read, **how)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
@@ -181,7 +186,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
             Ratings with the ids of the training data; a matrix has its rows and columns. Pairs with an unknown id
-            count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps of Interactions.
+            count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps.
         y : None
             Ignored; scikit-learn passes it.
 
@@ -201,7 +206,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_
         {'bias_decay': 0.1}
         """
-        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        state, data = self._fitted(), self.as_data(test, allow_negative=True)
         return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data, test)))
 
     def recommend(

@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import IdIndex, asked_ids
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import Interactions, is_matrix
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.metrics import ranking_report
 from air_recsys.models.state import FittedState
@@ -110,7 +110,7 @@ def pairs_of(
     (array([0, 0]), array([ 0, -1]), None)
     """
     for own, ids in ((state.data.users, test.user_ids), (state.data.items, test.item_ids)):
-        if not isinstance(given, Interactions | pd.DataFrame | None) and not np.array_equal(own.ids, ids):
+        if is_matrix(given) and not np.array_equal(own.ids, ids):
             raise DataError(
                 f"expected a matrix over the {len(own)} {own.kind}s of the model in their order, found {ids.size}: a "
                 "table with one rating per row has their ids, and cross-validation needs one"

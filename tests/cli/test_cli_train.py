@@ -101,9 +101,16 @@ def test_tables_of_features(table, tmp_path):
     items = pd.DataFrame({"item": [*frame["item"].unique(), 999], "year": range(1990, 1991 + frame["item"].nunique())})
     users = pd.DataFrame({"user": frame["user"].unique()})
     users["side"] = np.where(np.arange(len(users)) % 2, "a", "b")
-    items.to_csv(tmp_path / "items.csv", index=False)
+    items.rename(columns={"item": "code"}).to_csv(tmp_path / "items.csv", index=False)
     users.to_csv(tmp_path / "users.tsv", index=False, sep="\t")
-    files = ("--item-features", tmp_path / "items.csv", "--user-features", tmp_path / "users.tsv")
+    files = (
+        "--item-features",
+        tmp_path / "items.csv",
+        "--user-features",
+        tmp_path / "users.tsv",
+        "--item-id-column",
+        "code",
+    )
     told = trained(table, "--model", model, *files, *SHORT).out
     assert f"1 features of {len(items)} items, 1 of them without a rating" in told
     loaded = AIR.load(model)
@@ -140,7 +147,7 @@ def test_times(tmp_path):
     ("option", "content", "message"),
     [
         ("--item-features", "item,year\nx,1990\ny,1991\n", "ids are integers, found"),
-        ("--item-features", "id,year\n1,1990\n", "expected the column 'item'"),
+        ("--item-features", "code,year\n1,1990\n", "expected the column 'item'"),
         ("--item-features", None, "found no file"),
         ("--item-similarity", pd.DataFrame(1 - np.eye(7)).to_csv(), "looks like distances"),
         ("--timestamp-column", "", "side.csv"),

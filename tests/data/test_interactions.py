@@ -266,7 +266,7 @@ def test_weights_stand_where_the_ratings_stand_and_are_absent_unless_given():
     assert data.weights_to_csr().toarray().tolist() == [[1.0, 0.0, 0.0], [2.0, 0.5, 0.0]]
     again = Interactions.from_frame(data.to_frame().rename(columns={"weight": "confidence"}), weight="confidence")
     assert again.weights.tolist() == data.weights.tolist() == [1.0, 2.0, 0.5]
-    with pytest.warns(DataWarning, match="does not read the column"):
+    with pytest.warns(DataWarning, match="columns not read: 'weight'"):
         without = Interactions.from_frame(data.to_frame())
     assert without.weights is None
     assert without.weights_to_csr() is None

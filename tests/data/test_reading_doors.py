@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from attacks.reading import misread_files
 
 from air_recsys import Interactions
-from air_recsys.data.interactions import as_interactions
+from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.datasets import read_features, read_ratings, read_similarity
@@ -274,12 +274,49 @@ def test_what_looks_long_is_not_read_as_wide(form, tmp_path):
 def test_usual_names_are_read_and_what_is_not_is_named(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("userId,movieId,rating,timestamp\n1,7,5,100\n2,7,4,200\n")
-    with pytest.warns(DataWarning, match="reads 'userId' as user, 'movieId' as item, but does not read 'timestamp'"):
+    with pytest.warns(DataWarning, match="read: 'userId' as user, 'movieId' as item; columns not read: 'timestamp' "):
         data = read_ratings(path)
     assert (data.user_ids.tolist(), data.item_ids.tolist(), data.ratings.tolist()) == ([1, 2], [7], [5, 4])
+    assert read_ratings(path, "userId", "movieId", timestamp="timestamp").n_ratings == 2  # without a word
     typed = tmp_path / "ml.inter"
     typed.write_text("user_id:token\titem_id:token\trating:float\n1\t7\t5\n")
-    assert read_ratings(typed).n_ratings == 1
+    with pytest.warns(DataWarning, match="'user_id:token' as user, 'item_id:token' as item, 'rating:float' as rating"):
+        assert read_ratings(typed).n_ratings == 1
+
+
+def test_a_user_and_its_items_per_line(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("0 5 7\n3 5\n")
+    with pytest.raises(AirRecsysError, match=r"'...' as the last where a line has a user and all its items"):
+        read_ratings(path, rating=None)
+    likes = read_ratings(path, rating=None, columns=["user", "item", "..."])
+    assert likes.to_frame()[["user", "item"]].to_numpy().tolist() == [[0, 5], [0, 7], [3, 5]]
+    with pytest.raises(AirRecsysError, match="no ratings"):
+        read_ratings(path, columns=["user", "item", "..."])
+    path.write_text("ann,x,y\nbob,x\ncat\n")
+    with pytest.warns(DataWarning, match="1 lines with a user alone"):
+        assert read_ratings(path, rating=None, columns=["user", "item", "..."]).n_ratings == 3
+    path.write_text("ann,x,,y\n")
+    with pytest.raises(AirRecsysError, match="line 1: expected a user and its items"):
+        read_ratings(path, rating=None, columns=["user", "item", "..."])
+
+
+def test_amounts_beside_likes_are_named():
+    table = pd.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "hours": [350, 1, 2]})
+    with pytest.warns(DataWarning, match="columns not read: 'hours'"):
+        assert as_likes(table).ratings.tolist() == [1, 1, 1]
+    with pytest.warns(DataWarning, match="one like, whatever its rating, found 1..350"):
+        assert as_likes(table.rename(columns={"hours": "rating"})).n_ratings == 3
+
+
+def test_features_are_read_by_a_column_of_ids():
+    data = Interactions.from_frame(pd.DataFrame({"user": [5, 6], "item": [2, 1], "rating": [3.0, 4.0]}))
+    years = pd.DataFrame({"year": [1990, 1970], "id": [2, 1]})
+    for table in (years, years.rename(columns={"id": "movieId"}), years.set_index("id")):
+        features = data.with_features(item=table).item_features
+        assert features is not None
+        assert features.names == ["year"]
+        assert features.values[:, 0].argmax() == 1  # of item 2
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16])

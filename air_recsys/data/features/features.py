@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import usual_column
+from air_recsys.data.columns import column_of_ids
 from air_recsys.data.features.encoding import Encoding
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.storage.reading import checked_sparse
@@ -66,8 +67,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     Parameters
     ----------
     features : DataFrame, ndarray or SciPy sparse
-        A table is indexed by id, or has the ids in a column named `kind`. A matrix has a row for each of `ids`, in
-        their order; its columns are named by their numbers.
+        A table (of pandas, Polars, ...) is indexed by id, or has the ids in a column named `kind`. If its rows are
+        only numbered, the column may also be called "id", or by a usual name such as "movieId". A matrix has a row for
+        each of `ids`, in their order; its columns are named by their numbers.
     kind : str
         "user" or "item".
     ids : ndarray
@@ -79,8 +81,10 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         For a repeated or missing id, two columns of one name, a matrix without one row per id, a table with none of
         `ids`, or no columns.
     """
+    features = as_pandas(features)
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
-    column = usual_column(kind, kind, list(table.columns)) if isinstance(table.index, pd.RangeIndex) else kind
+    numbered = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    column = column_of_ids(kind, list(table.columns)) if numbered else kind
     if column is not None and column in table.columns:
         table = table.set_index(column)
     if isinstance(table.index, pd.MultiIndex):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import column_of_item_ids, named_column
+from air_recsys.data.columns import column_of_ids, named_column
 from air_recsys.data.ids import integer_of
 from air_recsys.data.readers.forms import FOUND, Writing
 from air_recsys.data.readers.sources import UndecodableError, regular
@@ -95,7 +95,7 @@ def _with_ids(file: Path, table: pd.DataFrame, name: str, item_ids: np.ndarray) 
 def _column_of_ids(file: Path, table: pd.DataFrame, item_ids: np.ndarray) -> str:
     """Return the column of ids, or raise `DataFileError` with the column that holds some where it has another name."""
     header = list(table.columns)
-    name = column_of_item_ids(header)
+    name = column_of_ids("item", header)
     if name is not None and len(header) > 1:
         return str(name)
     known = [str(each) for each in item_ids.tolist()]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError, quoted
 
@@ -27,6 +28,7 @@ def as_pairs(given: Any) -> Interactions:
         interact. Any other table is wide: one row per drug, named by the index, and one column per target; NaN if
         nothing is recorded. Other containers are read as by `Interactions.from_csr` and `Interactions.from_dense`.
     """
+    given = as_pandas(given)
     if not isinstance(given, pd.DataFrame):
         return as_interactions(given)
     names = {str(name).strip().casefold(): name for name in given.columns}

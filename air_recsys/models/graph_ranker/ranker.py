@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions, as_likes
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
@@ -316,9 +317,9 @@ class GraphRanker(Recommender):
         """The graph that was learned, in its own unit."""
         return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
 
-    def as_data(self, interactions: Any) -> Interactions:
-        """The interactions that `fit` was given."""
-        return as_likes(interactions, timed=True)
+    def as_data(self, interactions: Any, **how: Any) -> Interactions:
+        """The interactions that the model was given; `how` goes to `as_likes`."""
+        return as_likes(interactions, timed=True, **how)
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -452,7 +453,8 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        new = as_likes(interactions, timed=True) if isinstance(interactions, pd.DataFrame) else interactions
+        new = as_pandas(interactions)
+        new = as_likes(new, timed=True) if isinstance(new, pd.DataFrame) else new
         return FoldedUsers(ready_state(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:

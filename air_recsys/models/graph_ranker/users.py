@@ -142,7 +142,7 @@ class FoldedUsers:
     """
 
     def __init__(self, ranker: RankerState, ratings: Any) -> None:
-        data = Interactions.from_frame(ratings, allow_negative=True) if isinstance(ratings, pd.DataFrame) else ratings
+        data = ratings
         rows, _ = as_rows(ranker.fitted.data, data, None, "user")
         check_signs(ranker.fitted, rows.data)
         if isinstance(data, Interactions):

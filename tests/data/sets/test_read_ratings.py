@@ -168,7 +168,7 @@ def test_columns_of_usual_names_are_read_and_said(write: Write, tmp_path: Path):
     path = write("userId,movieId,rating,timestamp\n1,7,5,0\n")
     pd.read_csv(path).to_parquet(tmp_path / "mine.parquet")
     for file in (path, tmp_path / "mine.parquet"):
-        with pytest.warns(DataWarning, match="'userId' as user, 'movieId' as item, but does not read 'timestamp'"):
+        with pytest.warns(DataWarning, match="'userId' as user, 'movieId' as item; columns not read: 'timestamp'"):
             assert rows(read_ratings(file)) == [[1, 7, 5]]
         assert read_ratings(file, user="userid", item="MOVIEID", timestamp="timestamp").n_ratings == 1
         with pytest.raises(DataFileError, match=re.escape("is item='movieId' meant, for Interactions.from_frame")):

@@ -72,7 +72,7 @@ def test_texts_come_from_tables_and_from_fasta(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "name", "text", "message"),
     [
-        (read_ages, "t.csv", "id,age\n1,2\n", "expected the column 'user', found"),
+        (read_ages, "t.csv", "name,age\n1,2\n", "expected the column 'user', found"),
         (read_ages, "t.csv", "user,age\n1,2\n,3\n", "every row needs its 'user'"),
         (read_ages, "t.csv", "", "found an empty file"),
         (read_ages, "t.csv", "user,age,age\n1,2,3\n", "columns of different names, found 'age' twice"),
