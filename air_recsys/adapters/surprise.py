@@ -228,7 +228,8 @@ class SurpriseAIR(AlgoBase):
         Parameters
         ----------
         uid, iid : raw id or sequence of raw ids
-            Pairs, position by position, as in `predict`. An unknown id has the probabilities of a mean rating.
+            Pairs, position by position, as in `predict`. An unknown id has the probabilities of a mean rating;
+            an inner id, where raw ones are text, is an error.
 
         Returns
         -------
@@ -241,8 +242,6 @@ class SurpriseAIR(AlgoBase):
             Before `fit`, and where the solver leaves no posterior ("adam").
         DataError
             Where the trainset has more than 101 values of ratings.
-        UnknownIdError
-            For numbers, such as inner ids, where all raw ids are text, and for text where they are numbers.
 
         Examples
         --------

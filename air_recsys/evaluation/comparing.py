@@ -16,7 +16,6 @@ from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_sys
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.storage.validation import check_integer, check_real
 
-_MANY = 10  # places of lists that are hardly in order by chance
 Models = Mapping[str, Any] | Iterable[Any] | None
 
 
@@ -175,7 +174,7 @@ def _run(
     for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
         measures.setdefault(trial.system, []).append(measure(trial))
         lists = trial.answer.lists
-        if (lists[:, 1:] >= 0).sum() >= _MANY and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
+        if (lists[:, 1:] >= 0).sum() >= 10 and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
             ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:

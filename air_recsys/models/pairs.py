@@ -98,9 +98,7 @@ LIST_LENGTH = 10
 def pairs_of(
     state: FittedState, test: Interactions, given: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The positions of the pairs of other data, -1 for unknown ids, and their times where the model reads them.
-
-    Where `given`, from which they were read, is a matrix, it must have the rows and columns of the training data.
+    """The positions of the pairs of other data, read from `given`, -1 for unknown ids, and times that the model reads.
 
     Examples
     --------
@@ -112,8 +110,8 @@ def pairs_of(
     for own, ids in ((state.data.users, test.user_ids), (state.data.items, test.item_ids)):
         if is_matrix(given) and not np.array_equal(own.ids, ids):
             raise DataError(
-                f"expected a matrix over the {len(own)} {own.kind}s of the model in their order, found {ids.size}: a "
-                "table with one rating per row has their ids, and cross-validation needs one"
+                f"expected a matrix over the {len(own)} {own.kind}s of the model in their order, found {ids.size}: "
+                "cross-validation needs a table with one rating per row, which has ids"
             )
         own.check_type(ids, all_of_them=True)
     users = state.data.users.lookup(test.user_ids)[test.user_index]

@@ -44,8 +44,7 @@ def check_rows(state: FittedState, matrix: Interactions) -> None:
     own, shape = state.data, (matrix.n_users, matrix.n_items)
     if shape[0] < own.n_users or shape[1] < own.n_items:
         expected = f"expected a matrix that begins with the {own.n_users} users and {own.n_items} items of the model"
-        names = "Interactions.from_csr(matrix, user_ids, item_ids) names rows and columns"
-        raise DataError(f"{expected}, found shape {shape}: {names}")
+        raise DataError(f"{expected}, found shape {shape}: Interactions.from_csr(matrix, user_ids) names its rows")
 
 
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
