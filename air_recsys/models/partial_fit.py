@@ -40,11 +40,13 @@ def updated(
 
 
 def check_rows(state: FittedState, matrix: Interactions) -> None:
-    """Raise `DataError` for a matrix that ends before the model does: its rows are users 0, 1, ..., not new ones."""
-    own, shape = state.data, (matrix.n_users, matrix.n_items)
-    if shape[0] < own.n_users or shape[1] < own.n_items:
-        expected = f"expected a matrix that begins with the {own.n_users} users and {own.n_items} items of the model"
-        raise DataError(f"{expected}, found shape {shape}: Interactions.from_csr(matrix, user_ids) names its rows")
+    """Raise `DataError` for a matrix that does not begin with the ids of the model: its ids are 0, 1, ..."""
+    for own, ids in ((state.data.users, matrix.user_ids), (state.data.items, matrix.item_ids)):
+        if not np.array_equal(own.ids, ids[: len(own)]):
+            raise DataError(
+                f"expected a matrix that begins with the {len(own)} {own.kind}s of the model, found {ids.size}, with "
+                "their numbers as ids: Interactions.from_csr(matrix, user_ids, item_ids) names them"
+            )
 
 
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
@@ -118,7 +120,6 @@ def merge(
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
     """All ids of a side, and what is known of them; the features of trained ones stay."""
-    trained.check_type(new.ids)
     whole = trained.joined(new.ids)
     if table is None:
         return whole, None if known is None else known.grown(len(whole))

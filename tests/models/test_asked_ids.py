@@ -123,8 +123,8 @@ def test_a_test_part_has_the_ids_of_the_training(kind, models):
     ("new", "message"),
     [
         (pd.DataFrame({"user": ["2"], "item": ["a"], "rating": [3]}), "integers, such as 0, and these are text"),
-        (RATINGS, "text, such as 'a', and these are integers"),
-        (RATINGS[:2], r"begins with the 4 users and 4 items of the model, found shape \(2, 4\)"),
+        (RATINGS, "begins with the 4 items of the model, found 4, with their numbers as ids"),
+        (RATINGS[:2], "begins with the 4 users of the model, found 2"),
     ],
 )
 def test_new_ratings_have_ids_of_the_type_of_the_training(new, message, models):

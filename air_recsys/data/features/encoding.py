@@ -173,7 +173,7 @@ def _numbers(name: str, cells: pd.Series) -> np.ndarray:
 def _of_levels(name: str, cells: pd.Series) -> Column | None:
     separator = _separator_of(name, cells)
     counts: pd.Series = _levels_of(name, cells, separator).value_counts()
-    told: Any = counts[(counts > 1) & (counts < len(cells))].sort_index()
+    told = pd.Series(counts[(counts > 1) & (counts < len(cells))]).sort_index()
     if len(told) > MOST:
         raise DataError(
             f"expected at most {MOST} levels in the column {name!r}, found {len(told)}: leave it out, or join "

@@ -70,7 +70,7 @@ def read_table(
     twice = pd.Index(header if names is None else names)
     if not twice.is_unique:
         repeated = quoted(str(twice[twice.duplicated()][0]))
-        raise DataFileError(f"{file}, line 1: expected columns of different names, found {repeated} twice")
+        raise DataFileError(f"{file}, line 1: expected a header, columns of different names, found {repeated} twice")
     check_width(file, form, MOST_COLUMNS)
     return _with_numbers(file, _parsed(file, content, ids, form, names), ids)
 

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.frames import as_pandas
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_likes
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
@@ -38,7 +40,8 @@ from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Sele
 from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
-from air_recsys.models.ranking.lists import Popular, allowed_items, list_length, most_liked, recommend_with
+from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
@@ -378,20 +381,17 @@ class GraphRanker(Recommender):
         check_choice("exclude_seen", exclude_seen, (True, False))
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
-        allowed = allowed_items(state.data.items, items, exclude)
-        length = list_length(n, state.data.n_items, allowed)
+        asked = asked_ids(user_ids, "user")
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
+        length, ranker = list_length(n, allowed.n_left), ready_state(state)
 
-        ranker = ready_state(state)
+        def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
+            return best_lists(ranker.scorers, users, length, seen=left_out, allowed=allowed.common)
 
-        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen = state.statistics.seen[users] if exclude_seen else None
-            return best_lists(ranker.scorers, users, length, seen=seen, allowed=allowed)
-
-        def popular() -> Popular:
-            return most_liked(state, length, allowed)
-
-        served = ranker.with_items()
-        return recommend_with(best, state, user_ids, length, clips=False, popular=popular, served=served)
+        popular, served = partial(most_liked, state, length), ranker.with_items()
+        how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}
+        return recommend_with(best, state, asked, length, **how)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None

@@ -7,6 +7,7 @@ in gets the same scores again; all that was trained stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
 from air_recsys.models.new_rows import as_rows, check_signs
-from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
+from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.lists import UnknownUsers, most_liked, recommendation_frame
 from air_recsys.models.state import FittedState
 
 
@@ -174,8 +176,8 @@ class FoldedUsers:
             Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
             Leave out the items of the user's own list.
-        items, exclude : id, array_like or set of ids, optional
-            As in `GraphRanker.recommend`.
+        items, exclude : optional
+            As in `Recommender.recommend`.
 
         Returns
         -------
@@ -183,13 +185,14 @@ class FoldedUsers:
             Columns user, item, score, rank and source.
         """
         state, n_users = self._fitted, self.user_ids.size
-        allowed = allowed_items(state.data.items, items, exclude)
-        n = list_length(n, state.data.n_items, allowed)
-        best, scores = (np.tile(each, (n_users, 1)) for each in most_liked(state, n, allowed))  # of those without any
-        known = np.diff(self._pattern.indptr) > 0
-        users = np.flatnonzero(known)
-        seen = self._pattern[users] if exclude_seen else None
-        best[users], scores[users] = best_lists(self._scorers, users, n, seen=seen, allowed=allowed)
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, self.user_ids)
+        n, known = list_length(n, allowed.n_left), np.diff(self._pattern.indptr) > 0
+        best, scores = np.empty((n_users, n), np.int64), np.empty((n_users, n))
+        unknown, users = UnknownUsers(partial(most_liked, state, n), allowed), np.flatnonzero(known)
+        if not known.all():
+            best[~known], scores[~known] = unknown.lists(np.flatnonzero(~known))
+        left_out = allowed.left_out(users, self._pattern[users] if exclude_seen else None)
+        best[users], scores[users] = best_lists(self._scorers, users, n, seen=left_out, allowed=allowed.common)
         return recommendation_frame(self.user_ids, state.data.item_ids, best, scores, known)
 
     def explain(

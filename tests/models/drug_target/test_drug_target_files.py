@@ -14,7 +14,7 @@ from sealing import rewrite
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.dti import DrugTargetAIR
-from air_recsys.exceptions import DataError, ModelFileError, NotFittedError
+from air_recsys.exceptions import DataError, DataWarning, ModelFileError, NotFittedError
 from air_recsys.models import GlobalMean, Recommender
 from air_recsys.models.drug_target.answers import Answers
 
@@ -86,8 +86,10 @@ def test_what_cannot_be_saved_is_told_and_leaves_no_file(tmp_path: Path) -> None
     with pytest.raises(NotFittedError):
         DrugTargetAIR().save(tmp_path / "model.air")
     named = Interactions.from_dense(GROUPS, [("D", k) for k in range(8)], TARGETS)
+    with pytest.warns(DataWarning, match="save will refuse the model"):
+        model = DrugTargetAIR().fit(named)
     with pytest.raises(DataError, match="all integers or all strings"):
-        DrugTargetAIR().fit(named).save(tmp_path / "model.air")
+        model.save(tmp_path / "model.air")
     with pytest.raises(ModelFileError, match="there is no folder"):
         fitted().save(tmp_path / "none" / "model.air")
     assert list(tmp_path.iterdir()) == []
