@@ -114,7 +114,7 @@ def test_what_cannot_be_kept_is_said_before_the_training():
 def test_a_test_part_has_the_ids_of_the_training(kind, models):
     model = models[kind]
     with pytest.raises(UnknownIdError, match="its ids are integers, such as 0, and these are text"):
-        model.score(model.interactions_.to_frame().astype({"user": str}))
+        model.score(model.interactions_.to_frame().assign(rating=1).astype({"user": str}))
     with pytest.raises(DataError, match="expected a matrix over the 4 users of the model in their order, found 2"):
         model.score(RATINGS[:2])  # as a part of a cross-validation is
 
