@@ -344,15 +344,16 @@ class DrugTargetAIR(BaseEstimator):
             (model.drug_graph_, model.target_graph_),
             model._answers.kept,
         )
-        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
+        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self.from_contents)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, with the errors of `Recommender.load`; no code in the file is run."""
-        return read_contents(path, cls._restored)
+        return read_contents(path, cls.from_contents)
 
     @classmethod
-    def _restored(cls, contents: Contents) -> Self:
+    def from_contents(cls, contents: Contents) -> Self:
+        """The model that the content of a file describes."""
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)

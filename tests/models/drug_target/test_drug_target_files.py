@@ -12,6 +12,7 @@ import pytest
 from dti_cases import DRUGS, GROUPS, SIMILARITY, TARGETS, WIDE, wide
 from sealing import rewrite
 
+import air_recsys
 from air_recsys.data.interactions import Interactions
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError, DataWarning, ModelFileError, NotFittedError
@@ -101,6 +102,8 @@ def test_files_of_other_models_are_refused_either_way(saved: Path, tmp_path: Pat
         DrugTargetAIR.load(other)
     with pytest.raises(ModelFileError, match="holds a model of class DrugTargetAIR, expected Recommender"):
         Recommender.load(saved)
+    assert type(air_recsys.load(saved)) is DrugTargetAIR
+    assert type(air_recsys.load(other)) is GlobalMean
 
 
 @pytest.mark.parametrize(
