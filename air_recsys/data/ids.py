@@ -180,8 +180,10 @@ class IdIndex:
         return [ids[name] for name in close_names(str(id).casefold(), ids)]
 
     def joined(self, ids: np.ndarray) -> IdIndex:
-        """Return an index that has other ids after its own."""
+        """Return an index that has other ids after its own, or `UnknownIdError` for "5" beside 5 and 5 beside "5"."""
         new = ids[self.lookup(ids) < 0]
+        swapped = self.lookup([integer_of(each) if isinstance(each, str) else str(each) for each in new.tolist()])
+        self.check_type(new[swapped >= 0])
         return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
 
     def lookup(self, ids: Any) -> np.ndarray:

@@ -242,10 +242,6 @@ class Interactions:
         Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
         is a `DataError`.
         """
-        if not sp.issparse(matrix):
-            raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
-        if matrix.ndim != 2:
-            raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
         coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
         return cls(
@@ -311,7 +307,7 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default.
+        duplicates, so their mean is the default. Ratings that leave the reader's scale, or are filled in, are told.
 
         Raises
         ------
@@ -335,7 +331,7 @@ class Interactions:
             item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
         else:
             (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
-        return cls(
+        read = cls(
             users,
             items,
             ratings,
@@ -345,6 +341,8 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=True,
         )
+        _tell_scale(source, read.ratings)
+        return read
 
     # ---------------------------------------------------------------- properties
 
@@ -436,6 +434,8 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
+        if chosen.dtype != bool and chosen.size == self.n_ratings > 2 and np.isin(chosen, (0, 1)).all():
+            raise DataError("expected a mask of booleans, or positions, found a 0 or 1 for each rating: mask == 1")
         if chosen.dtype != bool:
             chosen = as_index(chosen, self.n_ratings, "rating")
         elif chosen.shape != self._ratings.shape:
@@ -645,6 +645,11 @@ def as_interactions(
     )
 
 
+def is_matrix(data: Any) -> bool:
+    """Return whether data have numbers alone for rows and columns, and no ids."""
+    return sp.issparse(data) or isinstance(data, np.ndarray | list | tuple)
+
+
 def _present(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
     """Return which of some columns a table has, as `Interactions.from_frame` takes them."""
     header = list(frame.columns)
@@ -705,6 +710,18 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     tell_columns(names, found, header, stacklevel=7)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
+
+
+def _tell_scale(source: Any, ratings: np.ndarray) -> None:
+    """Warn where ratings of Surprise lie outside of their reader's scale, or are those of no one."""
+    scale = getattr(getattr(source, "reader", source), "rating_scale", None)
+    low, high, told = ratings.min(), ratings.max(), ""
+    if scale is not None and (low < scale[0] or high > scale[1]):
+        told = f"ratings of {low:g}..{high:g} leave rating_scale={scale} of the Reader, to which Surprise clips"
+    elif isinstance(source, list) and ratings.size > 1 and low == high != 1:
+        told = f"all {ratings.size} ratings are {low:g}: build_anti_testset fills pairs that nobody rated"
+    if told:
+        warnings.warn(told, DataWarning, stacklevel=3)
 
 
 def _is_rating(row: Any) -> bool:

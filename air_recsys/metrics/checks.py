@@ -23,16 +23,17 @@ def check_pairs(y_true: Any, y_pred: Any, name: str = "y_pred") -> tuple[np.ndar
 
 def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -> Csr:
     """Return a users x items matrix as CSR, or raise `DataError`; None in `shape` stands for any size."""
-    if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected {name} as a SciPy sparse matrix (users x items), found {type(matrix).__name__}")
+    checked = sp.csr_array(checked_sparse(name, matrix))
     for size, expected, kind in zip(matrix.shape, shape, ("users", "items"), strict=True):
         if expected is not None and size != expected:
             raise DataError(f"expected {name} with {expected} {kind}, found {size}")
-    return sp.csr_array(checked_sparse(name, matrix))
+    return checked
 
 
 def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:
     """Return finite numbers as a float64 array of `ndim` dimensions, not empty, or raise `DataError`."""
+    if np.ma.is_masked(values):
+        raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}: leave them out")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -187,8 +187,8 @@ class Recommender(KnowsSimilarities, SavedModel):
         Parameters
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
-            Ratings with the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
-            returns. A model with ``time="drift"`` reads the timestamps.
+            Ratings with the ids of the training data; a matrix has its rows and columns. Pairs with an unknown id
+            count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps.
         y : None
             Ignored; scikit-learn passes it.
 
@@ -209,7 +209,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         {'bias_decay': 0.1}
         """
         state, data = self._fitted(), self.as_data(test, allow_negative=True)
-        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
+        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data, test)))
 
     def recommend(
         self,

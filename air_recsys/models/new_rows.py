@@ -96,7 +96,7 @@ def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any)
         return ratings, {"known": Features.of(as_table(features, side, index.ids), own.encoding, index).values}
     n_rows = len(features) if ratings is None else ratings.shape[0]
     ids = np.empty(0) if isinstance(features, pd.DataFrame) else np.arange(n_rows)  # a table may have any ids
-    known = own.encoding.encode(as_table(features, side, ids), side)
+    known = own.encoding.encode_new(as_table(features, side, ids), side)
     if len(known) != n_rows:
         raise DataError(f"expected features of {n_rows} rows, as many as ratings, found {len(known)}")
     n_others = state.data.n_items if side == "user" else state.data.n_users

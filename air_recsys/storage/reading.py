@@ -125,11 +125,13 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
 def checked_sparse(name: str, matrix: Any) -> Any:
     """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
 
-    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already,
-    unless its type is a small one: sums of repeated pairs are beyond it. What is no such matrix is a `DataError`.
+    Values are not looked at, but for the zeros that fill blocks of BSR: they go. Duplicates stay, and nothing is
+    copied where the matrix is CSR, CSC or COO already, unless its type is a small one: sums of repeated pairs are
+    beyond it. What is no such matrix is a `DataError`.
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
+        row = f" of {matrix.ndim} dimension(s): matrix[[row]] keeps two" if sp.issparse(matrix) else ""
+        raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}{row}")
     try:
         checked = _checked_by_format(matrix)
         return checked.astype(_roomy(checked.dtype), copy=False)
@@ -156,6 +158,8 @@ def _checked_by_format(matrix: Any) -> Any:
         blocks = np.arange(len(matrix.data))
         checked_csr(blocks, matrix.indices, matrix.indptr, (n_rows // height, n_columns // width))
     coo = matrix.tocoo()
+    if form == "bsr":
+        coo.eliminate_zeros()
     data, rows, columns = (np.asarray(array) for array in (coo.data, coo.row, coo.col))
     for array, size in ((rows, n_rows), (columns, n_columns)):
         checked_csr(data, array, np.array([0, array.size]), (1, size))

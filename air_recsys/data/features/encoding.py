@@ -54,6 +54,13 @@ class Encoding(NamedTuple):
             raise DataError(f"expected the {kind} features {absent}, found {quoted(list(table.columns))}")
         return np.concatenate([column.encode(cells_of(table, column)) for column in self.columns], axis=1)
 
+    def encode_new(self, table: pd.DataFrame, kind: str) -> np.ndarray:
+        """Return what `encode` does for a table after the training; a line names columns that are not read."""
+        if unread := sorted(set(table.columns) - {column.name for column in self.columns}):
+            told = f"the model was trained without the {kind} features {quoted(unread)}: they are not read"
+            warnings.warn(told, DataWarning, stacklevel=2)
+        return self.encode(table, kind)
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return the columns as JSON holds them."""
         return [column.to_json() for column in self.columns]

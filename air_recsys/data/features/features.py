@@ -13,7 +13,7 @@ from air_recsys.data.columns import column_of_ids
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, quoted
 from air_recsys.storage.reading import checked_sparse
 
 
@@ -105,6 +105,11 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
     if ids.size:
         IdIndex(ids, kind).check_shared(table.index.to_numpy(), "features")
+    if isinstance(table.index, pd.RangeIndex) and own.size == ids.size and not np.isin(own, ids).all():
+        raise DataError(
+            f"expected {kind} features indexed by id, or with a column {kind}, found row numbers 0..{own.size - 1} "
+            f"for ids such as {quoted(ids.tolist()[-1])}: features.to_numpy() has a row for each of the ids"
+        )
     return named
 
 

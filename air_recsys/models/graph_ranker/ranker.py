@@ -357,11 +357,11 @@ class GraphRanker(Recommender):
         Examples
         --------
         >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
-        >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[np.nan, np.nan, 1, np.nan]])
+        >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[0, 0, 1, 0], [0] * 4, [0] * 4])
         1.0
         """
         state, data = self._fitted(), as_likes(test, allow_negative=True)
-        return list_ndcg(state, data, ready_state(state).listed_scores)
+        return list_ndcg(state, data, ready_state(state).listed_scores, test)
 
     def recommend(
         self,

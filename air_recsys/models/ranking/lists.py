@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.data.ids import asked_ids
+from air_recsys.exceptions import DataError
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
@@ -49,6 +50,8 @@ def recommend_with(
     `served`, (n_users,) of bool, known users at False get that list too.
     """
     queried = asked_ids(user_ids, "user")
+    if queried.dtype == object and (missing := np.flatnonzero(pd.isna(queried))).size:
+        raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(queried)
     block = max(1, _BLOCK_ENTRIES // (allowed.n_items if allowed.has_own else n))
     starts = range(0, max(1, queried.size), block)
