@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -88,6 +89,7 @@ def _checked(column: Column) -> Column:
 KINDS = ("number", "flag", "levels")
 SEPARATORS = ("|", ",", ";")
 """Signs between the levels of a text; the latter ones only where the parts between them repeat."""
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 MOST = 1000
 """Features that a table may have."""
 
@@ -180,7 +182,10 @@ def _of_levels(name: str, cells: pd.Series) -> Column | None:
 
 def _separator_of(name: str, cells: pd.Series) -> str:
     """Return the sign between the levels of texts: another than the usual one, with a line, where its parts repeat."""
+    if name.endswith("_seq"):  # of RecBole
+        return " "
     texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
+    _tell_numbers(name, texts)
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:
@@ -193,6 +198,15 @@ def _separator_of(name: str, cells: pd.Series) -> str:
             )
             return sign
     return SEPARATORS[0]
+
+
+def _tell_numbers(name: str, texts: list[str]) -> None:
+    """Warn of texts of which half or more are numbers, some with a comma, or others are not."""
+    numbers = set(filter(_NUMBER.fullmatch, texts))
+    other = next((text for text in texts if "," in text or text not in numbers), None)
+    if other is not None and 2 * len(numbers) >= len(texts):
+        told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
+        warnings.warn(told, DataWarning, stacklevel=2)
 
 
 def _pairs(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
