@@ -21,7 +21,7 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
     for index in (users, items):
         for doubt, found in _odd(index.ids.tolist() if index.ids.dtype == object else []).items():
             if found:
-                yield f"{index.kind} ids such as {quoted(found[0])} {doubt}"
+                yield f"ids such as {quoted(found[0])} {doubt}"
     if str(users.ids[-1]) == str(items.ids[-1]) == "All":
         yield "'All' counts as a user and as an item: leave out the margins of a pivot table"
     if header and users.lookup(header[:1])[0] >= 0 and items.lookup(header[1:])[0] >= 0:
@@ -29,7 +29,7 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
 
 
 def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
-    """Yield a line about zeros below other ratings, where every pair has one, or most of whole ratings are 0."""
+    """Yield a line about zeros below other ratings, where all pairs have one, or most of whole ratings are 0."""
     share, is_full = 1 - np.count_nonzero(ratings) / ratings.size, ratings.size == n_pairs
     if share > 0 and (is_full or share >= 0.5) and ratings.size >= _FEW:
         some, is_whole = np.unique(ratings), (ratings == np.trunc(ratings)).all()

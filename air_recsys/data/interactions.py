@@ -566,11 +566,11 @@ class Interactions:
         doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
-            doubts += doubts_about_zeros(self._ratings, self.n_users * self.n_items)
+            doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
-            warnings.warn(doubt, DataWarning, stacklevel=5)
+            warnings.warn(doubt, DataWarning, stacklevel=6)
         return self
 
     def _resolve_duplicates(self, rule: Duplicates) -> None:
