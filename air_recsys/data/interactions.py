@@ -337,8 +337,7 @@ class Interactions:
             (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
         scale = getattr(source if is_trainset else getattr(source, "reader", None), "rating_scale", None)
         if scale is not None and outside_of(np.asarray(ratings), scale).size:
-            told = f"ratings {min(ratings):g}..{max(ratings):g} are beyond the rating_scale {scale} of the Reader"
-            warnings.warn(f"{told}, to which Surprise limits its predictions", DataWarning, stacklevel=2)
+            warnings.warn(f"ratings lie beyond the rating_scale {scale} of the Reader", DataWarning, stacklevel=2)
             scale = None
         return cls(
             users,

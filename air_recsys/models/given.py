@@ -226,9 +226,8 @@ def read_similarity(
     if sorted(names) == sorted(columns):
         cells = table.iloc[:, 1:]
         square = cells.apply(pd.to_numeric, errors="coerce")
-        for row, column in np.argwhere((square.isna() & cells.notna()).to_numpy()):
-            found = f"{quoted(cells.iloc[row, column])} of {names[row]} and {columns[column]}"
-            raise DataFileError(f"{file}: expected numbers, found {found}")
+        if len(broken := np.argwhere((square.isna() & cells.notna()).to_numpy())):
+            raise DataFileError(f"{file}: expected numbers, found {quoted(cells.iat[*broken[0]])}")
         ids = as_integers(names + columns)
         given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
         return given_graph(given, kind, np.empty(0))

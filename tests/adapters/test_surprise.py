@@ -67,7 +67,7 @@ def triples(data: Interactions):
 
 def test_the_scale_of_the_reader_is_kept_where_it_holds_the_ratings():
     assert Interactions.from_surprise(from_df(scale=(0, 10))).rating_scale == (0, 10)
-    with pytest.warns(DataWarning, match=r"ratings 1..5 are beyond the rating_scale \(2, 4\) of the Reader"):
+    with pytest.warns(DataWarning, match=r"ratings lie beyond the rating_scale \(2, 4\) of the Reader"):
         assert Interactions.from_surprise(from_df(scale=(2, 4)).build_full_trainset()).rating_scale is None
 
 

@@ -185,7 +185,11 @@ def _separator_of(name: str, cells: pd.Series) -> str:
     if name.endswith("_seq"):  # of RecBole
         return " "
     texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
-    _tell_numbers(name, texts)
+    numbers = set(filter(_NUMBER.fullmatch, texts))
+    other = next((text for text in texts if "," in text or text not in numbers), None)
+    if other is not None and 2 * len(numbers) >= len(texts):
+        told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
+        warnings.warn(told, DataWarning, stacklevel=2)
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:
@@ -198,15 +202,6 @@ def _separator_of(name: str, cells: pd.Series) -> str:
             )
             return sign
     return SEPARATORS[0]
-
-
-def _tell_numbers(name: str, texts: list[str]) -> None:
-    """Warn of texts of which half or more are numbers, some with a comma, or others are not."""
-    numbers = set(filter(_NUMBER.fullmatch, texts))
-    other = next((text for text in texts if "," in text or text not in numbers), None)
-    if other is not None and 2 * len(numbers) >= len(texts):
-        told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
-        warnings.warn(told, DataWarning, stacklevel=2)
 
 
 def _pairs(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,6 @@ _FOREIGN = (
     (rb"\s*<(!doctype|html|\?xml)", "a page of HTML or XML"),
     (rb'\s*(\[\s*)?\{\s*"', "JSON"),
 )
-_START = 264  # bytes of a file, which tell that it is one of those
 _MOST_OF_A_LINE = 4 * 2**20  # bytes: a header of 100,000 items has two million
 _AT_ONCE = 1 << 16
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -112,7 +111,7 @@ class Lines(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, content: BinaryIO, encoding: str | None, doubled: str | None) -> None:
         self._file, self._content, self._doubled = file, content, doubled
-        start = content.read(_START)
+        start = content.read(264)  # as many bytes as tell what a file is
         for form, what in _FOREIGN:
             if re.match(form, start, re.DOTALL | re.IGNORECASE):
                 mend = "save it as CSV, or read it with pandas and give the table"
