@@ -25,7 +25,7 @@ ONE_SIGN = "\x1f"
 _FOREIGN = (
     (rb"\xd0\xcf\x11\xe0", "an Excel workbook"),
     (rb"\xfd7zXZ|BZh\d1AY|\x28\xb5\x2f\xfd|.{257}ustar", "a file packed by xz, bzip2, zstd or tar"),
-    (rb"\x80[\x02-\x05]|\x93NUMPY|SQLite|ARROW1|\x89HDF", "a file of pickle, NumPy, SQLite, Feather or HDF5"),
+    (rb"\x80[\x02-\x05]|\x93NUMPY|SQLite format 3|ARROW1\0|\x89HDF", "a file of pickle, NumPy, SQLite, Feather, HDF5"),
     (rb"\s*<(!doctype|html|\?xml)", "a page of HTML or XML"),
     (rb'\s*(\[\s*)?\{\s*"', "JSON"),
 )
