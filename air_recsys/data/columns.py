@@ -170,6 +170,8 @@ _USUAL = {
 _OF_LONG = set.union(*_USUAL.values())
 _AMOUNTS = {"plays", "playcount", "count", "counts", "n", "hours", "minutes", "clicks", "views", "listens", "quantity"}
 _TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
+_OF_FORMS = frozenset("#'\"{}[]")  # signs of comments, quotes and JSON: such a name was not split as it is written
+UNNAMED = "Unnamed: "  # begins the names that pandas makes for columns without one, such as a saved index
 _LONGEST = 100  # signs of a name of a column that has a meaning
 
 
@@ -271,15 +273,15 @@ def may_be_wide(header: Sequence[Hashable]) -> bool:
 def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     """Return a frame whose index holds users and whose columns are items, or None where it is no such table.
 
-    Users stand in the index, or in the first column where that is text or has a name of users. A table of numbers may
-    also be one of ratings under other names. So with them in the index it is wide only where that or the columns are
-    named or not counted, or where two columns lack values, as ids do not.
+    Users stand in the index, or in the first column where that is text, has a name of users, or none. A table of
+    numbers may also be one of ratings under other names. So with them in the index it is wide only where that or the
+    columns are named or not counted, or where two columns lack values, as ids do not.
     """
     names = list(frame.columns)
     if frame.empty or not frame.columns.is_unique or not may_be_wide(names):
         return None
     first = pd.Series(frame[names[0]])
-    if not _holds_numbers(first) or _likely("user", names[:1]):
+    if not _holds_numbers(first) or _likely("user", names[:1]) or str(names[0]).startswith(UNNAMED):
         rest = frame.drop(columns=names[0])
         is_wide = not first.hasnans and first.is_unique and _are_numbers(rest)
         return rest.set_axis(first, axis=0) if is_wide else None
@@ -324,19 +326,14 @@ def _n_pairs(first: np.ndarray, second: np.ndarray) -> int:
     return len(pd.DataFrame({"first": first, "second": second}).drop_duplicates())
 
 
-def tell_full(values: np.ndarray, stacklevel: int) -> None:
-    """Warn where every pair of a matrix is rated, some with 0, and the ratings are not just 0 and 1.
-
-    A matrix with NaN says with it what is not rated.
-    """
-    if values.size < _FEW_ROWS**2 or np.isnan(values).any() or (values != 0).all():
-        return
-    if len(np.unique(values)) > 2:
-        warnings.warn(
-            "every pair has a rating: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not",
-            DataWarning,
-            stacklevel=stacklevel,
-        )
+def check_axes(frame: pd.DataFrame) -> None:
+    """Raise `DataError` where an axis of a wide table has levels, or is called as that of the other side."""
+    rows, columns = list(frame.index.names), list(frame.columns.names)
+    has_levels = len(rows) + len(columns) > 2
+    if has_levels or _likely("item", rows) or _likely("user", columns):
+        mend = "frame.droplevel(0, axis=1) or frame.reset_index()" if has_levels else "transpose it, frame.T"
+        found = f"rows called {quoted(rows)} and columns called {quoted(columns)}"
+        raise DataError(f"expected one user per row and one item per column, found {found}: {mend}")
 
 
 def are_user_names(header: Sequence[Hashable]) -> bool:
@@ -350,7 +347,7 @@ def looks_like_values(fields: Iterable[str]) -> bool:
 
 
 def _likely(role: str, header: Sequence[Hashable]) -> list[Hashable]:
-    return [name for name in header if _plain(name) in _USUAL[role]]
+    return [name for name in header if _plain(name) in _USUAL[role] and not _OF_FORMS.intersection(str(name))]
 
 
 def _plain(name: Hashable) -> str:

@@ -20,21 +20,22 @@ from air_recsys.data.columns import (
     as_ratings,
     as_timestamps,
     as_weights,
+    check_axes,
     check_not_long,
     hint_at_columns,
     ids_or_range,
     narrowed,
     tell_columns,
-    tell_full,
     usual_column,
     wide_frame,
 )
+from air_recsys.data.doubts import doubts_about_ids, doubts_about_times, doubts_about_zeros
 from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
 from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
-from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
+from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated, outside_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import check_choice
@@ -224,7 +225,7 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked(named["user"].name, named["item"].name)
 
     @classmethod
     def from_csr(
@@ -253,7 +254,7 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked()
 
     @classmethod
     def from_dense(
@@ -281,13 +282,12 @@ class Interactions:
         if isinstance(matrix, pd.DataFrame):
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
+            check_axes(matrix)
             matrix = _with_nan(matrix)
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
-        if missing is None:
-            tell_full(array, stacklevel=3)
-        else:
+        if missing is not None:
             array[array == missing] = np.nan
         users, items = np.nonzero(~np.isnan(array))
         return cls(
@@ -298,7 +298,7 @@ class Interactions:
             ids_or_range(item_ids, array.shape[1], "item"),
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked()
 
     @classmethod
     def from_surprise(
@@ -307,7 +307,8 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default. Ratings that leave the reader's scale, or are filled in, are told.
+        duplicates, so their mean is the default. The scale of its `Reader` is kept where all ratings lie in it. Ratings
+        that leave it, or are filled in, are told.
 
         Raises
         ------
@@ -331,6 +332,8 @@ class Interactions:
             item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
         else:
             (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
+        scale = getattr(getattr(source, "reader", source), "rating_scale", None)
+        leaves = scale is not None and outside_of(np.asarray(ratings), scale).size > 0
         read = cls(
             users,
             items,
@@ -340,8 +343,9 @@ class Interactions:
             timestamps=times[0] if times and times[0][0] is not None else None,
             duplicates=duplicates,
             allow_negative=True,
+            rating_scale=None if leaves else scale,
         )
-        _tell_scale(source, read.ratings)
+        _tell_values(source, read.ratings, scale if leaves else None)
         return read
 
     # ---------------------------------------------------------------- properties
@@ -422,7 +426,7 @@ class Interactions:
         low, high = self._ratings.min(), self._ratings.max()
         return (
             f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
-            f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
+            f"density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g})".replace("%", " %")
         )
 
     def _repr_html_(self) -> str:
@@ -555,10 +559,16 @@ class Interactions:
 
     # ---------------------------------------------------------------- internals
 
-    def without_codes(self) -> Self:
-        """Return the ratings, or raise `DataError` where they hold a code for missing and no scale is stated."""
+    def checked(self, *header: Hashable) -> Self:
+        """Return the ratings of a caller's table, and warn of what it may mean otherwise; `header` names its ids."""
+        doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
+            doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
+        if self.timestamps is not None:
+            doubts += doubts_about_times(self.timestamps)
+        for doubt in doubts:
+            warnings.warn(doubt, DataWarning, stacklevel=6)
         return self
 
     def _resolve_duplicates(self, rule: Duplicates) -> None:
@@ -614,14 +624,20 @@ _LONG_ARRAY = (
 
 
 def as_interactions(
-    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None, reads: Sequence[str] = ()
+    data: Any,
+    *,
+    allow_negative: bool | None = None,
+    rating_scale: Scale | None = None,
+    reads: Sequence[str] = (),
+    missing: float | None = None,
 ) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
     A DataFrame, of pandas, Polars, PyArrow, ..., has one rating per row, in the columns user, item and rating, or one
     user per row and one item per column, with missing values for unrated items, see
-    `air_recsys.data.columns.wide_frame`. `reads` names further columns, "timestamp" and "weight", that are read where
-    there are such; others are named in a warning. Any other type is a `DataError` that lists the accepted ones.
+    `air_recsys.data.columns.wide_frame`; `missing` is as in `Interactions.from_dense`. `reads` names further columns,
+    "timestamp" and "weight", that are read where there are such; others are named in a warning. Any other type is a
+    `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data if rating_scale is None else data.on_scale(rating_scale)
@@ -632,13 +648,17 @@ def as_interactions(
         if wide is None:
             return Interactions.from_frame(data, **_present(data, reads), **how)
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
-        return Interactions.from_dense(wide, **how)
+        return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
         return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
-        if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] <= FEW_COLUMNS):
-            check_not_long(list(np.atleast_2d(as_float(data)).T), _LONG_ARRAY)
-        return Interactions.from_dense(data, **how)
+        if not isinstance(data, np.ndarray) or data.dtype.kind in "OV" or data.shape[-1:] <= (FEW_COLUMNS,):
+            try:
+                array = np.atleast_2d(as_float(data))
+            except DataError as error:
+                raise DataError(f"{error}; if a row is one rating, {_LONG_ARRAY}") from None
+            check_not_long(list(array.T), _LONG_ARRAY)
+        return Interactions.from_dense(data, missing=missing, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
@@ -675,7 +695,7 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         return data
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        matrix = as_interactions(data, allow_negative=allow_negative)
+        matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
         likes = matrix.ratings != 0
         return matrix if likes.all() else matrix.select(likes)
     times = _present(data, ("timestamp",)) if timed else {}
@@ -707,16 +727,17 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
             hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
         elif not hint and set(absent) == {"rating"}:
             hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
+        if isinstance(frame.index, pd.MultiIndex) or (set(absent) == {"user"} and frame.index.name is not None):
+            hint = f": its index holds {quoted(list(frame.index.names))}, which frame.reset_index() makes columns"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     tell_columns(names, found, header, stacklevel=7)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 
 
-def _tell_scale(source: Any, ratings: np.ndarray) -> None:
-    """Warn where ratings of Surprise lie outside of their reader's scale, or are those of no one."""
-    scale = getattr(getattr(source, "reader", source), "rating_scale", None)
+def _tell_values(source: Any, ratings: np.ndarray, scale: Scale | None) -> None:
+    """Warn where ratings of Surprise leave the scale of their reader, which is then given, or are those of no one."""
     low, high, told = ratings.min(), ratings.max(), ""
-    if scale is not None and (low < scale[0] or high > scale[1]):
+    if scale is not None:
         told = f"ratings of {low:g}..{high:g} leave rating_scale={scale} of the Reader, to which Surprise clips"
     elif isinstance(source, list) and ratings.size > 1 and low == high != 1:
         told = f"all {ratings.size} ratings are {low:g}: build_anti_testset fills pairs that nobody rated"

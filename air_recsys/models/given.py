@@ -224,7 +224,10 @@ def read_similarity(
         raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
     names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]
     if sorted(names) == sorted(columns):
-        square = table.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
+        cells = table.iloc[:, 1:]
+        square = cells.apply(pd.to_numeric, errors="coerce")
+        if len(broken := np.argwhere((square.isna() & cells.notna()).to_numpy())):
+            raise DataFileError(f"{file}: expected numbers, found {quoted(cells.iat[*broken[0]])}")
         ids = as_integers(names + columns)
         given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
         return given_graph(given, kind, np.empty(0))

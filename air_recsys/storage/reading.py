@@ -71,6 +71,8 @@ def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
 def _only_member(archive: zipfile.ZipFile, size: int) -> zipfile.ZipInfo:
     check_archive(archive, size)
     members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
+    if any(each.filename == "xl/workbook.xml" for each in members):
+        raise ValueError("an Excel workbook: save it as CSV, or read it with pandas and give the table")
     if len(members) != 1:
         names = ", ".join(each.filename for each in members[:_SHOWN]) + ", ..." * (len(members) > _SHOWN)
         raise ValueError(f"expected an archive of one file, found {len(members)} ({names}): unpack it first")

@@ -65,6 +65,12 @@ def triples(data: Interactions):
     return set(zip(table["user"], table["item"], table["rating"], strict=True))
 
 
+def test_the_scale_of_the_reader_is_kept_where_it_holds_the_ratings():
+    assert Interactions.from_surprise(from_df(scale=(0, 10))).rating_scale == (0, 10)
+    with pytest.warns(DataWarning, match=r"ratings of 1..5 leave rating_scale=\(2, 4\) of the Reader"):
+        assert Interactions.from_surprise(from_df(scale=(2, 4)).build_full_trainset()).rating_scale is None
+
+
 def test_a_trainset_has_our_ids_indices_and_ratings_and_goes_both_ways():
     trainset = to_trainset(data())
     assert (trainset.n_users, trainset.n_items, trainset.n_ratings) == (4, 4, 12)

@@ -79,7 +79,7 @@ def test_what_is_missing_or_no_table():
         Interactions.from_frame(pl.DataFrame({"user": ["a", "b"], "item": [1, 2], "rating": ratings}))
     with pytest.raises(DataError, match="expected a table with one rating per row, found dict"):
         Interactions.from_frame({"user": [1]})
-    with pytest.raises(DataError, match="item ids in one column"):
+    with pytest.raises(DataError, match="a table with the columns user and item"):
         BiasModel().fit(table().drop(columns="weight")).recommend("u1", items=pl.DataFrame({"a": [1], "b": [2]}))
     assert as_pandas([1]) == [1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -95,6 +96,7 @@ def _checked(column: Column) -> Column:
 KINDS = ("number", "flag", "levels")
 SEPARATORS = ("|", ",", ";")
 """Signs between the levels of a text; the latter ones only where the parts between them repeat."""
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 MOST = 1000
 """Features that a table may have."""
 
@@ -187,7 +189,14 @@ def _of_levels(name: str, cells: pd.Series) -> Column | None:
 
 def _separator_of(name: str, cells: pd.Series) -> str:
     """Return the sign between the levels of texts: another than the usual one, with a line, where its parts repeat."""
+    if name.endswith("_seq"):  # of RecBole
+        return " "
     texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
+    numbers = set(filter(_NUMBER.fullmatch, texts))
+    other = next((text for text in texts if "," in text or text not in numbers), None)
+    if other is not None and 2 * len(numbers) >= len(texts):
+        told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
+        warnings.warn(told, DataWarning, stacklevel=2)
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:

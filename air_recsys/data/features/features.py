@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -9,11 +10,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import column_of_ids
+from air_recsys.data.columns import UNNAMED, column_of_ids
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
-from air_recsys.exceptions import DataError, quoted
+from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 
 
@@ -87,6 +88,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     column = column_of_ids(kind, list(table.columns)) if numbered else kind
     if column is not None and column in table.columns:
         table = table.set_index(column)
+    if unnamed := [name for name in table.columns if str(name).startswith(UNNAMED)]:
+        warnings.warn(f"{kind} features without a name are left out: {quoted(unnamed)}", DataWarning, stacklevel=6)
+        table = table.drop(columns=unnamed)
     if isinstance(table.index, pd.MultiIndex):
         raise DataError(f"expected a table of {kind} features indexed by id, found an index of several levels")
     if table.empty:
@@ -104,13 +108,22 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         twice = named.columns[named.columns.duplicated()]
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
     if ids.size:
-        IdIndex(ids, kind).check_shared(table.index.to_numpy(), "features")
-    if isinstance(table.index, pd.RangeIndex) and own.size == ids.size and not np.isin(own, ids).all():
+        known = IdIndex(ids, kind)
+        known.check_shared(table.index.to_numpy(), "features")
+        if isinstance(table.index, pd.RangeIndex) and (known.lookup(own) < 0).any():
+            _tell_row_numbers(own, ids, kind)
+    return named
+
+
+def _tell_row_numbers(rows: np.ndarray, ids: np.ndarray, kind: str) -> None:
+    """Raise `DataError` where row numbers are taken for ids, one for each; warn where they may be."""
+    if rows.size == ids.size:
         raise DataError(
-            f"expected {kind} features indexed by id, or with a column {kind}, found row numbers 0..{own.size - 1} "
+            f"expected {kind} features indexed by id, or with a column {kind}, found row numbers 0..{rows.size - 1} "
             f"for ids such as {quoted(ids.tolist()[-1])}: features.to_numpy() has a row for each of the ids"
         )
-    return named
+    told = "have no column of ids: their row numbers count as ids, and some are none of the data"
+    warnings.warn(f"{kind} features {told}", DataWarning, stacklevel=7)
 
 
 def _of_matrix(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

@@ -132,7 +132,7 @@ class RatingColumns:
             allow_negative=rules.allow_negative,
             rating_scale=rules.rating_scale,
             copy=False,
-        ).without_codes()
+        ).checked(self._names.user, self._names.item)
 
     def to_table(self) -> Table:
         """Return ids and ratings, of which there may be none; nothing can be appended after that."""

@@ -51,7 +51,8 @@ def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOU
         names = _names_without_header(file, item_ids, writing)
         table = read_table(file, "titles", [0], writing, names=names)
         name = _column_of_ids(file, table, item_ids)
-        return (table if name == table.columns[0] else read_table(file, "titles", [name], writing)), name
+        as_written = [name, str(named_column("title", list(table.columns)))]
+        return read_table(file, "titles", as_written, writing, names=names), name
     except UndecodableError:
         if writing.encoding is not None:
             raise

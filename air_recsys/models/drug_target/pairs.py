@@ -54,16 +54,14 @@ def as_pairs(given: Any) -> Interactions:
 
 
 def _tell_ids(kind: str, ids: np.ndarray) -> None:
-    """Warn of names with blanks around them, and of those that hold other names."""
+    """Warn of names that hold other names."""
     texts = {id for id in ids.tolist() if isinstance(id, str)}
-    blank = sorted(text for text in texts if text != text.strip())
     several = sorted(
         text for text in texts if re.search("[|;]", text) and not texts.isdisjoint(re.split(r"\s*[|;]\s*", text))
     )
-    for found, what in ((blank, "have blanks around them"), (several, "hold several, but count as one each")):
-        if found:
-            told = f"{len(found)} names of {kind}s {what}: {quoted(found[:_SHOWN])}"
-            warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
+    if several:
+        told = f"{len(several)} names of {kind}s hold several, but count as one each: {quoted(several[:_SHOWN])}"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
 
 
 def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -> Interactions:

@@ -163,7 +163,7 @@ def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: fl
         found.append(_column(gram, targets, own, (neighbors, int(item)), penalty))
     rows, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     indptr = np.cumsum([0, *(places.size for places, _ in found)])
-    by_columns = sp.csr_array((values.astype(np.float32), rows, indptr), shape=(items.size, columns.shape[0]))
+    by_columns = sp.csr_array((values.astype(np.float32), rows, indptr), shape=(items.size, normalised.degrees.size))
     return sp.csr_array(by_columns.T)
 
 

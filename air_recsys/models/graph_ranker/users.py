@@ -28,7 +28,7 @@ from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
+from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     interaction_pattern,
@@ -246,9 +246,24 @@ def with_likes(state: FittedState, new: Interactions) -> FittedState:
         columns = _new_columns(pattern, settings, state.data.n_items)
         weights = None if weights is None else _grown(weights, columns)
         items = _grown_factors(items, columns, pattern, own_items(pattern, data, settings))
+    if n_steps := _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings):
+        items = continued_factors(pattern, items, n_steps, data.n_ratings)
     users = user_factors(own_items(pattern, data, settings), items.sources)
     factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
     return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources, named={})
+
+
+def _steps_due(n_trained: int, before: int, after: int) -> int:
+    """The steps of the factors that are due between two numbers of likes: for each share of them, that of the steps.
+
+    Many small updates have as many as a large one.
+
+    Examples
+    --------
+    >>> _steps_due(100, 1000, 1001), _steps_due(100, 1000, 1100), sum(_steps_due(100, n, n + 1) for n in range(1000, 1100))
+    (0, 10, 10)
+    """
+    return int(n_trained * np.log(after)) - int(n_trained * np.log(before))
 
 
 def _new_columns(pattern: Csr, settings: RankerSettings, n_known: int) -> Csr:

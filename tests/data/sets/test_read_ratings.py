@@ -89,7 +89,8 @@ def test_integer_ids_become_integers_and_others_stay_as_written(write: Write):
     data = read_ratings(write("user,item,rating\n7,007,1\n8,7,2\n"))
     assert data.user_ids.dtype == np.int64
     assert data.item_ids.tolist() == ["007", "7"]
-    data = read_ratings(write("user,item,rating\nNA,1.0,1\nnull,1,2\nTrue,99999999999999999999,3\n"))
+    with pytest.warns(DataWarning, match="ids such as '1.0' have a point"):
+        data = read_ratings(write("user,item,rating\nNA,1.0,1\nnull,1,2\nTrue,99999999999999999999,3\n"))
     assert set(data.user_ids) == {"NA", "null", "True"}
     assert set(data.item_ids) == {"1.0", "1", "99999999999999999999"}
 
