@@ -307,8 +307,8 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default. The scale of its `Reader` is kept where all ratings lie in it. Ratings
-        that leave it, or are filled in, are told.
+        duplicates, so their mean is the default. The scale of its `Reader` is kept where all ratings lie in it.
+        Ratings that leave it, or are filled in, are told.
 
         Raises
         ------

@@ -458,10 +458,11 @@ class GraphRanker(Recommender):
         return FoldedUsers(ready_state(self._fitted()), new)
 
     def partial_fit(self, interactions: Any) -> Self:
-        """Take in new likes of known users, new users and new items, without training.
+        """Take in new likes of known users, new users and new items, without a new training.
 
-        A like counts in the next list. What was learned of known items stays; a new item gets the regression on its
-        strongest neighbours and factors from those who have it, see `air_recsys.models.graph_ranker.users`. Other
+        A like counts in the next list. The regression of known items stays; a new item gets that on its strongest
+        neighbours, and factors from those who have it. The factors take as many further steps as the share of the new
+        likes is of those of the training, a single like none, see `air_recsys.models.graph_ranker.users`. Other
         threads read the old state or the new one.
 
         Parameters

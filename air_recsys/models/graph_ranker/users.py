@@ -3,13 +3,16 @@ r"""The users of a fitted `GraphRanker`, trained and new ones: what scores them,
 Regression and factors serve any list of items. So a new user needs its items alone, and a trained user who is folded
 in gets the same scores again; all that was trained stays as it is.
 
-New likes of trained users, of new users and of new items leave all that was learned of known items as it is. The
-factors of users are computed again, since they are what their items make them. Column j of H, for a new item j, is the
-regression on the strongest neighbours of the item; H is symmetric, so it is the row of the item, too. With the weights
-:math:`h_{ij}` of known neighbours i, and the factors :math:`x_u` of the users u who have the item, from its known
-items, the parts of the new item are
+New likes of trained users, of new users and of new items leave the regression of known items as it is. Column j of H,
+for a new item j, is the regression on the strongest neighbours of the item; H is symmetric, so it is the row of the
+item, too. With the weights :math:`h_{ij}` of known neighbours i, and the factors :math:`x_u` of the users u who have
+the item, from its known items, the parts of the new item are
 
 .. math:: p_j = \sum_i |h_{ij}| p_i / \sum_i |h_{ij}|, \qquad q_j = \sum_u x_u / |\sum_u x_u|
+
+All factors of items then take further steps of their training, as many as the share of the new likes is of its steps:
+on a stream of MovieLens-100K, factors that stay lose a fifth of the NDCG of daily refits, a regression that stays
+loses nothing. The factors of users are what their items make them.
 """
 
 from __future__ import annotations
@@ -260,8 +263,10 @@ def _steps_due(n_trained: int, before: int, after: int) -> int:
 
     Examples
     --------
-    >>> _steps_due(100, 1000, 1001), _steps_due(100, 1000, 1100), sum(_steps_due(100, n, n + 1) for n in range(1000, 1100))
-    (0, 10, 10)
+    >>> _steps_due(100, 1000, 1001), _steps_due(100, 1000, 1100)
+    (0, 10)
+    >>> sum(_steps_due(100, n, n + 1) for n in range(1000, 1100))
+    10
     """
     return int(n_trained * np.log(after)) - int(n_trained * np.log(before))
 
