@@ -11,8 +11,8 @@ the item, from its known items, the parts of the new item are
 .. math:: p_j = \sum_i |h_{ij}| p_i / \sum_i |h_{ij}|, \qquad q_j = \sum_u x_u / |\sum_u x_u|
 
 All factors of items then take further steps of their training, as many as the share of the new likes is of its steps:
-on a stream of MovieLens-100K, factors that stay lose a fifth of the NDCG of daily refits, a regression that stays
-loses nothing. The factors of users are what their items make them.
+in a stream of likes, lists lose much where the factors stay, and nothing where the regression does. The factors of
+users are what their items make them.
 """
 
 from __future__ import annotations
