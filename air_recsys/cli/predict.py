@@ -114,7 +114,7 @@ def explain(
     data = loaded.interactions_
     (user_id,), (item_id,) = options.as_ids([user], data.user_ids), options.as_ids([item], data.item_ids)
     explanation = loaded.explain(user_id, item_id, n, labels=titles_or_none(titles, data.item_ids))
-    typer.echo(str(explanation))
+    typer.echo(options.visible(str(explanation)))
     options.write_figures(json_file, explanation.to_dict(), origin=False)
 
 

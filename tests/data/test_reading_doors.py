@@ -24,7 +24,7 @@ from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.datasets import read_features, read_ratings, read_similarity
-from air_recsys.exceptions import AirRecsysError, DataWarning
+from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning
 from air_recsys.storage.reading import checked_sparse
 
 IDS = ["NA", "null", "007", "ann"]  # texts, none of them missing
@@ -226,10 +226,16 @@ def test_a_pipe_is_a_file(door, tmp_path):
     assert same(found, told(DOORS[door]))
 
 
-def test_standard_input_is_a_file(monkeypatch):
+def test_standard_input_is_a_file(monkeypatch, capsys):
     content = io.TextIOWrapper(io.BytesIO(text(DOORS["ratings"]).encode()))
     monkeypatch.setattr("sys.stdin", content)
     assert same(DOORS["ratings"].read("-"), told(DOORS["ratings"]))
+    broken = io.TextIOWrapper(io.BytesIO(b"user,item,rating\na,x,1\nb,y,many\n"))
+    broken.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", broken)
+    with pytest.raises(DataFileError, match=r"^standard input, line 3"):
+        read_ratings("-")
+    assert capsys.readouterr().err == "reading the standard input; Ctrl-D ends it\n"
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,22 @@ def regular(path: str | Path) -> Iterator[Path]:
     if str(path) != "-" and not _is_pipe(file):
         yield file
         return
+    name = "standard input" if str(path) == "-" else str(file)
     with tempfile.TemporaryDirectory(prefix="air-recsys-") as folder:
-        copy = Path(folder, "standard input" if str(path) == "-" else file.name)
+        copy = Path(folder, Path(name).name)
         with copy.open("wb") as target:
             if str(path) == "-":
+                if sys.stdin.isatty():
+                    sys.stderr.write("reading the standard input; Ctrl-D ends it\n")
                 shutil.copyfileobj(sys.stdin.buffer, target)
             else:
                 with file.open("rb") as source:
                     shutil.copyfileobj(source, target)
-        yield copy
+        try:
+            yield copy
+        except AirRecsysError as error:
+            error.args = tuple(str(each).replace(str(copy), name) for each in error.args)
+            raise
 
 
 def _is_pipe(file: Path) -> bool:

@@ -282,7 +282,8 @@ def test_a_value_in_a_message_is_cut_and_a_page_in_its_middle():
     assert quoted("x" * 500) == "'" + "x" * 199 + "..."
     assert quoted(["x"] * 500).endswith("...")
     assert quoted({"a": 1}) == "{'a': 1}"
-    assert len(str(UnknownIdError("user", ["x" * 10**6] * 9))) < 1500
+    assert 150 < str(UnknownIdError("user", ["x" * 10**6] * 9)).count("x") <= 200
+    assert "form NFC" in str(UnknownIdError("user", ["Mu\u0308ller"]))
     message = str(AirRecsysError("a" * 5000 + "the end"))
-    assert len(message) < 2100
+    assert len(message) == 500
     assert message.endswith("the end")
