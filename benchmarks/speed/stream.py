@@ -30,7 +30,7 @@ def bench_stream(root: Path, *, share: float, days: int, n: int, settings: dict[
     found: dict[str, list[float]] = {"new fits": [], "partial_fit": []}
     seconds = dict.fromkeys(found, 0.0)
     for number in np.unique(part):
-        new = rest[part == number]
+        new = pd.DataFrame(rest[part == number])
         for way, model in (("new fits", anew), ("partial_fit", live)):
             found[way] += _ndcg(model, new, n)
         known, start = pd.concat([known, new]), perf_counter()
@@ -54,8 +54,13 @@ def bench_stream(root: Path, *, share: float, days: int, n: int, settings: dict[
 
 def _ndcg(model: GraphRanker, new: pd.DataFrame, n: int) -> list[float]:
     """The NDCG of the lists of users whom the model knows, by their new likes."""
-    wanted = new.groupby("user")["item"].apply(set)
-    wanted = wanted[wanted.index.isin(model.interactions_.user_ids)]
-    lists = model.recommend(wanted.index.to_numpy(), n).groupby("user")["item"].apply(list)
-    hits = np.array([[item in wanted[user] for item in lists[user]] for user in wanted.index]).reshape(-1, n)
-    return ndcg(hits, np.array([len(each) for each in wanted])).tolist()
+    wanted: dict[Any, set[Any]] = {}
+    for user, item in new[["user", "item"]].to_numpy().tolist():
+        wanted.setdefault(user, set()).add(item)
+    users = [user for user in wanted if model.interactions_.users.lookup(user)[0] >= 0]
+    if not users:
+        return []
+    lists = model.recommend(users, n)
+    hits = [item in wanted[user] for user, item in zip(lists["user"].tolist(), lists["item"].tolist(), strict=True)]
+    counts = np.array([len(wanted[user]) for user in users])
+    return ndcg(np.array(hits).reshape(len(users), n), counts).tolist()

@@ -165,6 +165,7 @@ def test_surprise_may_have_read_typed_columns(backend):
     np.testing.assert_array_equal(adapter.scores(model, ratings()), adapter.scores(trained("surprise"), ratings()))
 
 
+@pytest.mark.filterwarnings("ignore:3 of 14 users have no likes")
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
 def test_likes_of_implicit_may_be_read_only_and_in_steps(dtype):
     adapter, model = ADAPTERS["implicit"], ADAPTERS["implicit"].make(0)

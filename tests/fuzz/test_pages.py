@@ -50,6 +50,7 @@ def test_the_explorer_has_the_elements_of_its_template_and_no_others(tmp_path, i
     assert Tags(page).suspicious == []
 
 
+@pytest.mark.filterwarnings("ignore:ids such as")
 def test_the_report_has_no_scripts(tmp_path):
     data = Interactions.from_frame(
         pd.DataFrame({"user": ["u", *HOSTILE], "item": [*HOSTILE, "i"], "rating": np.arange(len(HOSTILE) + 1) % 5})
