@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,19 +23,19 @@ _DAY = 86_400
 def bench_stream(root: Path, *, share: float, days: int, n: int, settings: dict[str, Any], seed: int) -> Found:
     """Measure lists before each part of the last likes of MovieLens-100K: of new fits, and of a model that grows."""
     table = load_movielens(root, "100k").to_frame().sort_values(["timestamp", "user", "item"], kind="stable")
-    cut, part = int(share * len(table)), (table["timestamp"] // (days * _DAY)).to_numpy()
-    first, rest, part = table[["user", "item"]][:cut], table[["user", "item"]][cut:], part[cut:]
-    begun = AIR.for_likes(**settings, random_state=seed, device="cpu", validation="random").fit(first)
+    likes, cut = table.filter(["user", "item"]), int(share * len(table))
+    ends = cut + np.flatnonzero(np.diff((table["timestamp"] // (days * _DAY)).to_numpy()[cut:], append=np.inf)) + 1
+    begun = AIR.for_likes(**settings, random_state=seed, device="cpu", validation="random").fit(likes.head(cut))
     given = {"settings": begun.settings_._asdict(), "random_state": seed, "device": "cpu"} | settings
-    live, anew, known = copy.deepcopy(begun), begun, first
+    live, anew = copy.deepcopy(begun), begun
     found: dict[str, list[float]] = {"new fits": [], "partial_fit": []}
     seconds = dict.fromkeys(found, 0.0)
-    for number in np.unique(part):
-        new = pd.DataFrame(rest[part == number])
+    for begin, end in itertools.pairwise([cut, *ends.tolist()]):
+        new = likes.head(end).tail(end - begin)
         for way, model in (("new fits", anew), ("partial_fit", live)):
             found[way] += _ndcg(model, new, n)
-        known, start = pd.concat([known, new]), perf_counter()
-        anew, middle = AIR.for_likes(**given).fit(known), perf_counter()
+        start = perf_counter()
+        anew, middle = AIR.for_likes(**given).fit(likes.head(end)), perf_counter()
         live.partial_fit(new)
         seconds["new fits"] += middle - start
         seconds["partial_fit"] += perf_counter() - middle
@@ -49,7 +50,7 @@ def bench_stream(root: Path, *, share: float, days: int, n: int, settings: dict[
         }
         for way, measures in found.items()
     ]
-    return Found(rows, parts=len(np.unique(part)), likes=len(rest), lists=len(best), factors=given["n_factors"])
+    return Found(rows, parts=len(ends), likes=len(likes) - cut, lists=len(best), factors=given["n_factors"])
 
 
 def _ndcg(model: GraphRanker, new: pd.DataFrame, n: int) -> list[float]:
