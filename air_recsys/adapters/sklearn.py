@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from air_recsys.data.columns import as_float
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
@@ -223,6 +224,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
         dtypes = [np.float64, np.float32]
+        X = as_float(X) if isinstance(X, np.ma.MaskedArray) else X  # whose mask scikit-learn would not see
         table: Any = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
         return table
 

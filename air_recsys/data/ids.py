@@ -178,8 +178,9 @@ class IdIndex:
         return [ids[name] for name in close_names(str(id).casefold(), ids)]
 
     def joined(self, ids: np.ndarray) -> IdIndex:
-        """Return an index that has other ids after its own."""
+        """Return an index that has other ids after its own; `UnknownIdError` for ids of another type."""
         new = ids[self.lookup(ids) < 0]
+        self.check_type(new)
         return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
 
     def lookup(self, ids: Any) -> np.ndarray:

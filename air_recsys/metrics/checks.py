@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.columns import as_float
 from air_recsys.exceptions import DataError
 from air_recsys.storage.reading import checked_sparse
 
@@ -34,8 +35,8 @@ def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -
 def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:
     """Return finite numbers as a float64 array of `ndim` dimensions, not empty, or raise `DataError`."""
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = as_float(values, name)
+    except DataError:
         raise DataError(f"expected {name} as a {ndim}-D array of numbers, found {type(values).__name__}") from None
     if array.ndim != ndim or array.size == 0:
         raise DataError(f"expected {name} as a {ndim}-D array with at least one value, found shape {array.shape}")

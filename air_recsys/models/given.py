@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import usual_column
+from air_recsys.data.columns import as_float, usual_column
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -81,13 +81,13 @@ def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, An
             )
         given = given[given.index].to_numpy()
     if not sp.issparse(given):
-        try:
-            given = sp.csr_array(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError):
+        given = as_float(given, f"{kind} similarities")
+        if given.ndim != 2:
             raise DataError(
                 f"expected {kind} similarities as a SimilarityGraph, a table or a matrix of numbers, found "
-                f"{type(given).__name__}"
-            ) from None
+                f"{given.ndim} dimension(s)"
+            )
+        given = sp.csr_array(given)
     matrix = checked_sparse(f"{kind} similarities", given).tocsr()
     if matrix.shape != (len(nodes), len(nodes)):
         raise DataError(
