@@ -30,7 +30,9 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}")
     try:
         return np.asarray(values)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except ValueError:  # rows of different lengths
+        return np.asarray(values, dtype=object)
+    except (TypeError, RuntimeError) as error:
         raise DataError(f"expected {name} as an array, found a {type(values).__name__}: {error}") from None
 
 

@@ -81,13 +81,13 @@ def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, An
             )
         given = given[given.index].to_numpy()
     if not sp.issparse(given):
-        given = as_float(given, f"{kind} similarities")
-        if given.ndim != 2:
+        try:
+            given = sp.csr_array(as_float(given, "similarities"))
+        except DataError as error:
             raise DataError(
                 f"expected {kind} similarities as a SimilarityGraph, a table or a matrix of numbers, found "
-                f"{given.ndim} dimension(s)"
-            )
-        given = sp.csr_array(given)
+                f"{type(given).__name__}: {error}"
+            ) from None
     matrix = checked_sparse(f"{kind} similarities", given).tocsr()
     if matrix.shape != (len(nodes), len(nodes)):
         raise DataError(

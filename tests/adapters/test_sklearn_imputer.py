@@ -108,6 +108,8 @@ def test_no_estimate_leaves_the_range_of_its_feature():
     fitted = imputer(weight_decay=0.001, n_epochs=1000).fit(np.column_stack([x, 2 * x, 3 * x]))
     filled = fitted.transform([[12.0, 24.0, NAN], [400.0, NAN, 1200.0]])
     np.testing.assert_allclose(filled, [[12.0, 24.0, 36.0], [400.0, 38.0, 1200.0]], rtol=0.02)
+    masked = np.ma.masked_array([[12.0, 24.0, 777.0]], [[False, False, True]])
+    np.testing.assert_array_equal(fitted.transform(masked), filled[:1])
 
 
 def test_the_unit_of_a_feature_does_not_matter():
