@@ -26,7 +26,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
 
     A tensor that requires a gradient, or is on a GPU, cannot be read.
     """
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}")
     try:
         return np.asarray(values)

@@ -46,7 +46,7 @@ class MemoryPlan(NamedTuple):
     graphs: int  # logits, their optimiser state, neighbours
     ratings: int  # observed entries and their order by column
     factors: int  # factors and biases with their optimiser state
-    work: int  # the needs of a step, or of building where they are larger
+    work: int  # the needs of a step, or of building where they are larger, and torch's own at its first use
 
     @property
     def total(self) -> int:

@@ -152,7 +152,8 @@ class Column(NamedTuple):
             encoded[present[np.unique(rows)]] = -np.asarray(self.centers, np.float32)
             encoded[present[rows], places] = 1 - np.asarray(self.centers, np.float32)[places]
         else:
-            standard = (_numbers(self.name, values) - self.centers[0]) / self.scale
+            with np.errstate(over="ignore"):
+                standard = (_numbers(self.name, values) - self.centers[0]) / self.scale
             if np.abs(standard).max() > _FAR:
                 raise DataError(
                     f"expected numbers near those of the training in the column {self.name!r}, found "

@@ -159,7 +159,7 @@ def naming_what_fits(engine: Engine, data: Interactions) -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:
         of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
-        if not of_memory and "can't allocate memory" not in str(error):  # of the CPU torch has no class of its own
+        if not of_memory and "DefaultCPUAllocator" not in str(error):  # of the CPU torch has no class of its own
             raise
         hint = what_fits(engine, data, engine.memory_plan(data).total / 2)
         raise MemoryLimitError(f"{error}; {hint}") from error
