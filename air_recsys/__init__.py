@@ -7,10 +7,11 @@ if TYPE_CHECKING:
     from air_recsys.data.interactions import Interactions
     from air_recsys.graphs import SimilarityGraph
     from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
+    from air_recsys.models.loading import load
 
 __version__ = "0.2.0.dev0"
 
-__all__ = ["AIR", "DMF", "BiasModel", "GlobalMean", "Interactions", "SimilarityGraph", "__version__"]
+__all__ = ["AIR", "DMF", "BiasModel", "GlobalMean", "Interactions", "SimilarityGraph", "__version__", "load"]
 
 _HOMES = {
     "AIR": "air_recsys.models",
@@ -19,6 +20,7 @@ _HOMES = {
     "GlobalMean": "air_recsys.models",
     "Interactions": "air_recsys.data.interactions",
     "SimilarityGraph": "air_recsys.graphs",
+    "load": "air_recsys.models.loading",
 }
 
 

@@ -6,10 +6,12 @@ All errors derive from `AirRecsysError` and from the built-in class a caller wou
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 _QUOTED = 200  # characters of a value of the caller in a message
-_MESSAGE = 1000  # characters of a message
+_MESSAGE = 500  # characters of a message
+_SHOWN = 5  # unknown ids in a message
 
 
 def quoted(value: object, most: int = _QUOTED) -> str:
@@ -41,7 +43,7 @@ class AirRecsysError(Exception):
 def _cut(message: str) -> str:
     if len(message) <= _MESSAGE:
         return message
-    return f"{message[: _MESSAGE - _QUOTED]} [...] {message[-_QUOTED:]}"
+    return f"{message[: _MESSAGE - _QUOTED - 7]} [...] {message[-_QUOTED:]}"
 
 
 def _again(kind: type[AirRecsysError], args: tuple[Any, ...], state: dict[str, Any]) -> AirRecsysError:
@@ -73,8 +75,11 @@ class UnknownIdError(AirRecsysError, KeyError):
     """
 
     def __init__(self, kind: str, unknown: list, hint: str = "") -> None:
-        shown = ", ".join(quoted(value) for value in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        most = _QUOTED // max(1, min(len(unknown), _SHOWN))
+        shown = ", ".join(quoted(value, most) for value in unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN)
         message = f"{len(unknown)} {kind} id(s) were not in the training data: {shown}"
+        if not all(unicodedata.is_normalized("NFC", str(value)) for value in unknown[:_SHOWN]):
+            message += " (with accents apart, Unicode's form NFD; the data may have the form NFC)"
         super().__init__(f"{message}; {hint}" if hint else message)
 
     def __str__(self) -> str:

@@ -75,6 +75,9 @@ class RanksTies(Recommender):
 
     def check_known(self, user_idx: int, item_idx: int | None) -> None:
         """Raise `ScoreException` for a user or an item that is not in the training data."""
+        for index in (user_idx, item_idx):
+            if isinstance(index, str):
+                raise ScoreException(f"expected indices, as uid_map and iid_map have for raw ids, found {index!r}")
         if self.is_unknown_user(user_idx):
             raise ScoreException(f"Can't make score prediction for user {user_idx}")
         if item_idx is not None and self.is_unknown_item(item_idx):

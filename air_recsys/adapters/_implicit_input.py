@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.splits import user_holdout
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import RandomState, check_integer, needs_extra
@@ -26,10 +27,9 @@ def as_confidences(matrix: Any) -> sp.csr_matrix:
             f"expected a SciPy sparse matrix of users and items, as implicit takes it, found {type(matrix).__name__}: "
             "Interactions.from_frame(frame, rating=None).to_csr() is one, and AIR.for_likes().fit(frame) keeps the ids"
         )
-    if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
     roomy = checked_sparse("the matrix", matrix).dtype  # repeated pairs are summed
-    likes = sp.csr_matrix(check_csr(matrix.astype(roomy, copy=False)), dtype=np.float64, copy=True)
+    whole = matrix.astype(roomy, copy=False)
+    likes = sp.csr_matrix(whole if whole.format == "csr" else check_csr(whole), dtype=np.float64, copy=True)
     likes.sum_duplicates()
     broken = np.flatnonzero(~(likes.data >= 0) | np.isinf(likes.data))
     if broken.size:
@@ -58,24 +58,31 @@ def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
         raise IndexError(f"{name} must lie in 0..{size - 1}, found {first}")
 
 
-def check_filters(kind: str, filtered: Any, chosen: Any, size: int) -> None:
-    """Raise unless there are candidates or ids to leave out, not both, all in 0..size-1, of "items" or "users"."""
+def checked_candidates(kind: str, filtered: Any, chosen: Any, size: int) -> np.ndarray | None:
+    """The candidates, "items" or "users", each once, or None; raises for others than 0..size-1, and beside filters."""
     if filtered is not None:
         check_ids(f"filter_{kind}", filtered, size)
     if chosen is None:
-        return
+        return None
     check_ids(kind, chosen, size)
-    if filtered is not None and len(filtered):
+    if filtered is not None and np.size(filtered):
         raise ValueError(f"expected {kind} to choose from or {kind} to filter out, found both")
+    if not np.size(chosen):
+        raise ValueError(f"expected {kind} to choose from, found none")
+    return np.unique(chosen)
 
 
-def check_rows(userid: Any, user_items: Any, n_items: int, *, read: bool) -> None:
+def check_rows(userid: Any, user_items: Any, sizes: tuple[int, int], *, read: bool) -> None:
     """Raise ValueError unless `user_items` has one row for each user, where it is `read`, and no item too many."""
+    n_users, n_items = sizes
     if sp.issparse(user_items):
         check_width(checked_sparse("user_items", user_items), n_items, "items")
+        if user_items.shape[1] == n_users < n_items:
+            found = f"user_items has {n_users} columns, and the model {n_users} users and {n_items} items"
+            warnings.warn(f"{found}: is the matrix of fit transposed? It is users x items", DataWarning, stacklevel=3)
     if not read:
         return
-    if not isinstance(user_items, sp.csr_matrix):
+    if not sp.issparse(user_items) or user_items.format != "csr":
         raise ValueError("user_items needs to be a CSR sparse matrix")
     if shape_of(user_items)[0] != (1 if np.isscalar(userid) else len(userid)):
         raise ValueError("user_items must contain 1 row for every user in userids")

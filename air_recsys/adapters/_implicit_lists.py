@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.adapters._implicit_input import check_filters, check_ids, check_rows, list_length
+from air_recsys.adapters._implicit_input import check_ids, check_rows, checked_candidates, list_length
+from air_recsys.exceptions import DataWarning
 from air_recsys.models.ranking.top_items import top_items
 from air_recsys.nn.devices import in_workers
 
@@ -23,7 +25,7 @@ class Asked(NamedTuple):
     ids: Any  # an id or several
     n: int  # at most the number of candidates
     filtered: Any  # ids to leave out, or None
-    chosen: Any  # the only candidates, or None
+    chosen: np.ndarray | None  # the only candidates, ascending
 
     def answer(self, found: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The lists as implicit returns them, (n,) for one id and (b, n) for several."""
@@ -45,7 +47,8 @@ class GivesLists:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
 
-        Lists have at most as many items as the model, and as `items`. Scores that differ by rounding alone tie, see
+        Lists have at most as many items as the model, and as `items`; those of several users from all items are filled
+        with the id -1, as implicit's evaluation reads N places. Scores that differ by rounding alone tie, see
         `air_recsys.models.ranking.ties`; the item with the lower id comes first. What is left out, liked and filtered
         items, comes last where nothing else is left, with the lowest number of its type as score. With
         `recalculate_user` only `user_items` and the number of `userid` count.
@@ -63,11 +66,15 @@ class GivesLists:
         n_users, n_items = model._sizes()
         if not recalculate_user:
             check_ids("userid", userid, n_users)
-        check_filters("items", filter_items, items, n_items)
-        check_rows(userid, user_items, n_items, read=filter_already_liked_items or recalculate_user)
-        asked = Asked(userid, list_length(N, items, n_items), filter_items, items)
+        chosen = checked_candidates("items", filter_items, items, n_items)
+        check_rows(userid, user_items, (n_users, n_items), read=filter_already_liked_items or recalculate_user)
+        asked = Asked(userid, list_length(N, chosen, n_items), filter_items, chosen)
         liked = user_items if filter_already_liked_items else None
-        return asked.answer(*model._recommended(asked, liked, user_items if recalculate_user else None))
+        ids, scores = asked.answer(*model._recommended(asked, liked, user_items if recalculate_user else None))
+        if np.isscalar(userid) or items is not None:
+            return ids, scores
+        short, lowest = ((0, 0), (0, N - ids.shape[1])), np.finfo(scores.dtype).min
+        return np.pad(ids, short, constant_values=-1), np.pad(scores, short, constant_values=lowest)
 
     def similar_users(
         self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
@@ -76,8 +83,8 @@ class GivesLists:
         model = copy.copy(self)
         n_users, _ = model._sizes()
         check_ids("userid", userid, n_users)
-        check_filters("users", filter_users, users, n_users)
-        return model._similar("user", Asked(userid, list_length(N, users, n_users), filter_users, users), None)
+        chosen = checked_candidates("users", filter_users, users, n_users)
+        return model._similar("user", Asked(userid, list_length(N, chosen, n_users), filter_users, chosen), None)
 
     def similar_items(
         self,
@@ -103,8 +110,8 @@ class GivesLists:
         _, n_items = model._sizes()
         if not recalculate_item:
             check_ids("itemid", itemid, n_items)
-        check_filters("items", filter_items, items, n_items)
-        asked = Asked(itemid, list_length(N, items, n_items), filter_items, items)
+        chosen = checked_candidates("items", filter_items, items, n_items)
+        asked = Asked(itemid, list_length(N, chosen, n_items), filter_items, chosen)
         return model._similar("item", asked, model.recalculate_item(itemid, item_users) if recalculate_item else None)
 
     def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
@@ -148,12 +155,13 @@ def recommended(
     users: np.ndarray, items: np.ndarray, asked: Asked, liked: sp.csr_matrix | None, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last."""
+    _tell_empty(users, "users")
     shape = (len(users), len(items))
     seen = None
     if liked is not None:
         seen = sp.csr_matrix((np.ones(liked.nnz, dtype=bool), liked.indices, liked.indptr), shape=shape)
     offsets = _without(asked.filtered, len(items), items.dtype)
-    candidates = None if asked.chosen is None else np.sort(np.array(asked.chosen))
+    candidates = asked.chosen
     if candidates is not None:
         items, offsets, seen = items[candidates], offsets[candidates], None if seen is None else seen[:, candidates]
     places, scores = best_items(users, items, offsets, asked.n, seen, threads)
@@ -168,9 +176,9 @@ def alike(
 
     Rows have the length 1 or 0. `own` are the ids of the queries, each of which comes first of those that tie with it.
     """
-    n, filtered, chosen = asked.n, asked.filtered, asked.chosen
+    _tell_empty(queries, "users or items")
+    n, filtered, candidates = asked.n, asked.filtered, asked.chosen
     offsets = _without(filtered, len(others), others.dtype)
-    candidates = None if chosen is None else np.array(chosen)
     if candidates is not None:
         others, offsets = others[candidates], offsets[candidates]
     places, scores = best_items(queries, others, offsets, n, None, threads)
@@ -184,6 +192,12 @@ def alike(
                 place = np.flatnonzero(row == one)[:1] if one in row else n - 1
                 row[:] = [one, *np.delete(row, place)]
     return ids, scores
+
+
+def _tell_empty(rows: np.ndarray, kind: str) -> None:
+    if empty := np.count_nonzero(~rows.any(axis=1)):
+        told = f"{empty} of {len(rows)} {kind} have no likes: all scores are 0, in the order of the ids"
+        warnings.warn(told, DataWarning, stacklevel=5)
 
 
 def _without(filtered: Any, size: int, dtype: np.dtype) -> np.ndarray:

@@ -118,7 +118,7 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
 
     def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         model, (_, n_items) = self._fitted(), self._sizes()
-        candidates = np.arange(n_items) if asked.chosen is None else np.unique(np.asarray(asked.chosen))
+        candidates = np.arange(n_items) if asked.chosen is None else asked.chosen
         allowed = candidates if asked.filtered is None else np.setdiff1d(candidates, asked.filtered)
         found, scores = lists_of_users(
             model,

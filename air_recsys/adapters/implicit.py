@@ -84,7 +84,7 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
     square over all likes is 1, and `item_factors` are :math:`d_i^{0.1} y_i`, which takes the scaling back on the side
     of the items.
 
-    Users and items without any like have zero factors and no edges.
+    Users and items without any like have zero factors and no edges; such items come last in lists of recommended ones.
 
     Parameters
     ----------
@@ -360,6 +360,10 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
 
     def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         factors = self._user_factor(asked.ids, rows, rows is not None)
+        empty = self._once("empty items", (self.item_factors,), lambda: np.flatnonzero(~self.item_factors.any(axis=1)))
+        if empty.size:
+            left_out = empty if asked.filtered is None else np.r_[empty, asked.filtered].astype(np.int64)
+            asked = asked._replace(filtered=left_out)
         return recommended(np.atleast_2d(factors), self.item_factors, asked, liked, self.num_threads)
 
     def _similar(self, side: str, asked: Asked, solved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -422,15 +426,16 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
 
         An id beyond the last adds all users up to it, with zero factors.
         """
-        check_ids("userids", userids)
         self._partial_fit("user", userids, user_items)
 
     def partial_fit_items(self, itemids: Any, item_users: Any) -> None:
         """Set the factors of items to those of `recalculate_item`; see `partial_fit_users`."""
-        check_ids("itemids", itemids)
         self._partial_fit("item", itemids, item_users)
 
     def _partial_fit(self, side: str, ids: Any, rows: Any) -> None:
+        check_ids(f"{side}ids", ids, 2**31 - 1)  # the ids of lists have 32 bits
+        if np.unique(ids).size < np.size(ids):
+            raise DataError(f"expected each of the {side}ids once, found one twice")
         with lock_of(self):
             solved = self._recalculate(side, ids, rows)
             assert self._rows is not None

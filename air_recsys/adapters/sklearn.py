@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from air_recsys.data.columns import as_float
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
@@ -148,7 +147,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or DataFrame, shape (n_samples, n_features)
-            Numbers, with NaN (in a DataFrame also NA) for missing entries.
+            Numbers, with NaN (in a DataFrame also NA, in a masked array also a mask) for missing entries.
         y : object
             Ignored.
         """
@@ -157,6 +156,9 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         kept = ~np.isnan(table).all(axis=0)  # (n_features,)
         if not kept.any():
             raise DataError(f"expected at least one observed entry, found none in a table of shape {table.shape}")
+        if not kept.all() and not self.keep_empty_features:
+            found = f"{np.count_nonzero(~kept)} feature(s) without any observed value are left out"
+            warnings.warn(f"{found}; keep_empty_features=True fills them with 0", DataWarning, stacklevel=2)
         scaler = StandardScaler().fit(table[:, kept])
         names: Any = super().get_feature_names_out()
         data = Interactions.from_csr(_observed(scaler, table[:, kept]), item_ids=names[kept], allow_negative=True)
@@ -224,7 +226,8 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
         dtypes = [np.float64, np.float32]
-        X = as_float(X) if isinstance(X, np.ma.MaskedArray) else X  # whose mask scikit-learn would not see
+        if np.ma.is_masked(X):
+            X = np.ma.filled(X.astype(np.float64), np.nan)
         table: Any = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
         return table
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -227,7 +228,8 @@ class SurpriseAIR(AlgoBase):
         Parameters
         ----------
         uid, iid : raw id or sequence of raw ids
-            Pairs, position by position, as in `predict`. An unknown id has the probabilities of a mean rating.
+            Pairs, position by position, as in `predict`. An unknown id has the probabilities of a mean rating;
+            an inner id, where raw ones are text, is an error.
 
         Returns
         -------
@@ -251,7 +253,10 @@ class SurpriseAIR(AlgoBase):
         >>> algo.rating_values_, algo.predict_proba("a", ["x", "z"]).shape
         (array([1., 2., 4., 5.]), (2, 4))
         """
-        return self.model_.predict_proba(uid, iid, unknown="mean")
+        data, users, items = self.model_.interactions_, asked_ids(uid, "user"), asked_ids(iid, "item")
+        data.users.check_type(users, all_of_them=True)  # inner ids in place of raw ones
+        data.items.check_type(items, all_of_them=True)
+        return self.model_.predict_proba(users, items, unknown="mean")
 
     def compute_similarities(self) -> sp.csr_array:
         """The learned similarities of the users, or of the items where ``user_based`` is False.

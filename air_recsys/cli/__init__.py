@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
-_ABORTED = 130  # the status of shells after Ctrl-C
+_ABORTED, _TERMINATED = 130, 143  # the statuses of shells after Ctrl-C and SIGTERM
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -17,6 +18,8 @@ def main(arguments: list[str] | None = None) -> None:
         By default those of the process, which then hears no Ctrl-C on its way out.
     """
     status = _ABORTED
+    if arguments is None and os.getpid() == 1:  # of a container: such a process hears no signal without a handler
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         try:
             from air_recsys.cli.app import run

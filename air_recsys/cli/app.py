@@ -6,7 +6,7 @@ once.
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import io
 import logging
 import os
@@ -36,8 +36,6 @@ try:
     from typer.exceptions import TyperException
 except ImportError:  # typer before 0.28 raises click's errors
     from click import ClickException as TyperException
-
-_OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)  # all files are written with their names
 
 app = paths.App(
     help="Collaborative filtering that learns which users and which items are alike.",
@@ -95,12 +93,16 @@ def run(arguments: list[str] | None = None, commands: typer.Typer | None = None)
             stream.reconfigure(errors="backslashreplace")  # ids that the locale cannot show
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, for the rest of the process
-    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    if not os.environ.get("COLUMNS", "1").strip("0"):
+        del os.environ["COLUMNS"]  # help in no columns would be empty
+    out: Any = _Stream(sys.stdout)
+    errors: Any = _Stream(sys.stderr)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            logging.basicConfig(format="%(message)s", stream=sys.stderr)
             warnings.showwarning = _warn
             status = (commands or app)(arguments, standalone_mode=False)
-        sys.stdout.flush()
+            out.flush()
     except TyperException as error:
         return _fail(_message(error), 2)
     except typer.Abort as error:
@@ -113,7 +115,34 @@ def run(arguments: list[str] | None = None, commands: typer.Typer | None = None)
         if _was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
+    if out.failed:
+        return _fail(f"cannot write to the standard output: {out.failed.strerror}", 1)
     return status if isinstance(status, int) else 0
+
+
+class _Stream:
+    """A standard stream: where it fails, as a reader has gone, the command goes on without it and writes its files."""
+
+    failed: OSError | None = None
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return self._try(self._stream.write, text)
+
+    def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, act: Any, *arguments: str) -> Any:
+        try:
+            return act(*arguments)
+        except OSError as error:
+            self.failed = self.failed or error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def _warn(message: Warning | str, category: type[Warning], *place: Any, **how: Any) -> None:
@@ -137,14 +166,8 @@ def _message(error: Exception) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Return what the system refused, and the file; where the standard output fails, nothing more goes there."""
-    if error.filename:
-        return f"{error.strerror}: {error.filename}"
-    if error.errno not in _OF_STREAMS:
-        return str(error)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return f"cannot write to the standard output: {error.strerror}"
+    """Return what the system refused, and the file."""
+    return f"{error.strerror}: {error.filename}" if error.filename else str(error)
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

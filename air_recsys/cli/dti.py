@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,6 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
     from air_recsys.dti import DrugTargetAIR
@@ -36,6 +34,7 @@ TargetColumn = Annotated[str, typer.Option("--target-column", help="Column of th
 ValueColumn = Annotated[
     str | None, typer.Option("--value-column", help="Column of 1 and 0, if its name is not interaction.")
 ]
+Transpose = Annotated[bool, typer.Option("--transpose", help="The table has a row per target and a column per drug.")]
 DrugSimilarity = Annotated[
     Path | None, typer.Option("--drug-similarity", help="Square table of similarities of drugs, in 0..1.")
 ]
@@ -67,6 +66,7 @@ def train(
     sep: options.Separator = None,
     encoding: options.Encoding = None,
     quote: options.Quote = None,
+    transpose: Transpose = False,
     drug_similarity: DrugSimilarity = None,
     drug_features: DrugFeatures = None,
     drug_smiles: DrugSmiles = None,
@@ -79,7 +79,8 @@ def train(
     from air_recsys.datasets import read_pairs
 
     air = _model(settings)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, **options.written(sep, encoding, quote))
+    writing = options.written(sep, encoding, quote)
+    pairs = read_pairs(file, drug=drug, target=target, value=value, transpose=transpose, **writing)
     given = (
         _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
         _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),
@@ -150,6 +151,7 @@ def evaluate(
     sep: options.Separator = None,
     encoding: options.Encoding = None,
     quote: options.Quote = None,
+    transpose: Transpose = False,
     drug_similarity: DrugSimilarity = None,
     drug_features: DrugFeatures = None,
     drug_smiles: DrugSmiles = None,
@@ -167,7 +169,8 @@ def evaluate(
     from air_recsys.dti import evaluate_pairs
 
     air = _model(settings)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, **options.written(sep, encoding, quote))
+    writing = options.written(sep, encoding, quote)
+    pairs = read_pairs(file, drug=drug, target=target, value=value, transpose=transpose, **writing)
     given = (
         _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
         _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),
@@ -207,40 +210,16 @@ def _similarity(side: str, **files: Path | None) -> pd.DataFrame | None:
         names = " and ".join(f"--{side}-{kind}" for kind in given)
         raise ParameterError(f"expected one file for the similarities of {side}s, found {names}")
     for kind, file in given.items():
-        return _READERS[kind](file)
+        return _read(kind, file)
     return None
 
 
-def _of_table(file: Path) -> pd.DataFrame:
-    from air_recsys.datasets import read_square
+def _read(kind: str, file: Path) -> pd.DataFrame:
+    from air_recsys import datasets, dti
 
-    return read_square(file)
-
-
-def _of_features(file: Path) -> pd.DataFrame:
-    from air_recsys.datasets import read_pairs
-    from air_recsys.dti import feature_similarity
-
-    return feature_similarity(read_pairs(file, drug="", target=""))
-
-
-def _of_smiles(file: Path) -> pd.DataFrame:
-    from air_recsys.datasets import read_texts
-    from air_recsys.dti import smiles_similarity
-
-    return smiles_similarity(read_texts(file))
-
-
-def _of_sequences(file: Path) -> pd.DataFrame:
-    from air_recsys.datasets import read_texts
-    from air_recsys.dti import sequence_similarity
-
-    return sequence_similarity(read_texts(file))
-
-
-_READERS: dict[str, Callable[[Path], Any]] = {
-    "similarity": _of_table,
-    "features": _of_features,
-    "smiles": _of_smiles,
-    "sequences": _of_sequences,
-}
+    if kind == "similarity":
+        return datasets.read_square(file)
+    if kind == "features":
+        return dti.feature_similarity(datasets.read_pairs(file, drug="", target=""))
+    texts = datasets.read_texts(file)
+    return dti.smiles_similarity(texts) if kind == "smiles" else dti.sequence_similarity(texts)

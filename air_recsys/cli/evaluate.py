@@ -159,13 +159,6 @@ def evaluate(
     options.publish_means(means, single, json_file)
 
 
-def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
-    """All ratings of a data set."""
-    from air_recsys.datasets import data_root, load_movielens
-
-    return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
-
-
 def _load(
     file: Path | None,
     dataset: DataSet | None,
@@ -173,10 +166,10 @@ def _load(
     columns: dict[str, Any],
 ) -> tuple[str, Interactions]:
     """The name and the ratings of a data set or of a file, whichever is given."""
-    from air_recsys.datasets import read_ratings
+    from air_recsys.datasets import data_root, load_movielens, read_ratings
 
     if dataset is not None:
-        return dataset.value, load_dataset(dataset, data)
+        return dataset.value, load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
     assert file is not None
     return file.name, read_ratings(file, **columns)
 

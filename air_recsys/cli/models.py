@@ -53,6 +53,8 @@ def train(
     missing: options.Missing = None,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
+    user_id: options.UserIdColumn = None,
+    item_id: options.ItemIdColumn = None,
     user_similarity: options.UserSimilarity = None,
     item_similarity: options.ItemSimilarity = None,
     settings: options.Settings = None,
@@ -88,6 +90,8 @@ def train(
             "--preset": preset is not options.Preset.RATINGS,
             "--user-features": user_features is not None,
             "--item-features": item_features is not None,
+            "--user-id-column": user_id is not None,
+            "--item-id-column": item_id is not None,
             "--user-similarity": user_similarity is not None,
             "--item-similarity": item_similarity is not None,
             "--snapshots": snapshots is not None,
@@ -111,7 +115,7 @@ def train(
     data = read_ratings(file, timestamp=timestamp, **how)
     typer.echo(repr(data))
     _tell_of_counts(data)
-    data = options.with_features(data, user_features, item_features, user, item)
+    data = options.with_features(data, user_features, item_features, user_id or user, item_id or item)
     data = options.with_similarities(data, user_similarity, item_similarity)
     if snapshots is not None:
         air.set_params(snapshot_epochs=air.spread_epochs(data, snapshots))

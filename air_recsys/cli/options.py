@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5  # ids in a message
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Preset(StrEnum):
@@ -77,6 +79,14 @@ UserFeatures = Annotated[
 ]
 ItemFeatures = Annotated[
     Path | None, typer.Option("--item-features", help="Table of features of items, one row per id.")
+]
+UserIdColumn = Annotated[
+    str | None,
+    typer.Option("--user-id-column", help="Column of the ids in the features of users; by default as --user-column."),
+]
+ItemIdColumn = Annotated[
+    str | None,
+    typer.Option("--item-id-column", help="Column of the ids in the features of items; by default as --item-column."),
 ]
 UserSimilarity = Annotated[
     Path | None, typer.Option("--user-similarity", help="Pairs of users with a similarity, or a square table of them.")
@@ -142,10 +152,10 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
         owner, names = type(model).__name__, list(model.get_params())
     for name, value in parsed.items():
         if name not in names:
-            expected = f"NAME=VALUE with a parameter of {owner} ({', '.join(names)})"
             close = close_names(name, names, n=1, likeness=0.6)
-            meant = f"; is {close[0]} meant?" if close else ""
-            raise ParameterError(f"--set expects {expected}, found {f'{name}={value}'!r}{meant}")
+            meant = f"; is {close[0]} meant?" if close else f"; the parameters are {', '.join(names)}"
+            found = f"found {f'{name}={value}'!r}{meant}"
+            raise ParameterError(f"--set expects NAME=VALUE with a parameter of {owner}, {found}")
     return parsed
 
 
@@ -156,6 +166,8 @@ def parse_values(settings: list[str] | None) -> dict[str, Any]:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise ParameterError(f"--set expects NAME=VALUE, found {text!r}")
+        if name in parsed:
+            typer.echo(f"note: {name} stands twice, and the last one counts", err=True)
         try:
             parsed[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that literal_eval raises
@@ -268,9 +280,14 @@ def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
         if shown[name].dtype.kind == "f":
             shown[name] = [format_number(value) for value in shown[name]]
     if len(shown):
-        typer.echo(shown.to_string(index=False))
+        typer.echo(visible(shown.to_string(index=False)))
     if json_file is not None:
         write_json(json_file, json.loads(str(frame.to_json(orient="records"))))
+
+
+def visible(text: str) -> str:
+    """Return text for a terminal: signs that would steer it, or turn its direction, are escaped."""
+    return _STEERING.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
 
 
 def write_figures(json_file: Path | None, figures: Any, *, origin: bool = True) -> None:

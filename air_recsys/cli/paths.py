@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typer.core import TyperCommand
 from air_recsys.exceptions import ParameterError
 
 _OUTPUTS = "air_recsys.outputs"  # key of `Context.meta`: files to write by the names of their parameters
+_WORDS = "air_recsys.words"  # key of `Context.meta`: what stands on the command line
+_STANDARD = Path("-")
 
 
 def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
@@ -24,6 +27,8 @@ def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path
         raise ParameterError(f"expected an existing folder for {value.name}, found no {value.parent}")
     if not os.access(value.parent, os.W_OK):
         raise ParameterError(f"expected a folder that can be written to for {value.name}, found {value.parent}")
+    if value.exists() and not os.access(value, os.W_OK):
+        typer.echo(f"note: {value} is read-only, and will be replaced", err=True)
     _note(context, parameter, value)
     return value
 
@@ -36,14 +41,40 @@ def kept(context: typer.Context, parameter: typer.CallbackParam, value: str | No
 
 
 class CommandOfFiles(TyperCommand):
-    """A command that is refused before any work where one of its outputs is another of its files."""
+    """A command that is refused before any work where its words or its files do not go together."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that has another one as its value, and name one that stands twice."""
+        ctx.meta[_WORDS] = words = list(itertools.takewhile(lambda word: word != "--", args))
+        params: list[Any] = self.get_params(ctx)
+        options = {name: one for one in params for name in one.opts + one.secondary_opts if name[0] == "-"}
+        given: set[str] = set()
+        for word, following in zip(words, [*words[1:], ""], strict=False):
+            name, sign, _ = word.partition("=")
+            if (option := options.get(name)) is None:
+                continue
+            if not sign and not option.is_flag and following.partition("=")[0] in options:
+                found = f"{following}, an option: write {name}={following} if it is meant"
+                raise ParameterError(f"expected a value of {name}, found {found}")
+            if option.name in given and not option.multiple:
+                typer.echo(f"note: {name} stands twice, and the last one counts", err=True)
+            given.add(option.name)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Compare the files, then run."""
         outputs: dict[str, Path] = ctx.meta.get(_OUTPUTS, {})
         files = {name: value for name, value in ctx.params.items() if isinstance(value, Path)} | outputs
+        values = [word.partition("=")[2] if word[:2] == "--" and "=" in word else word for word in ctx.meta[_WORDS]]
+        if "" in values and Path() in files.values():
+            raise ParameterError("expected the name of a file, found an empty one, as of a variable that is not set")
+        if [*files.values()].count(_STANDARD) > 1:
+            raise ParameterError("expected - for one file, found it for several: the standard input is read once")
         names = {each.name: _shown(each) for each in self.params}
         for output, written in outputs.items():
+            if written == _STANDARD or any(value[-1:] == "/" and Path(value) == written for value in values):
+                found = "-, and the standard output is for people" if written == _STANDARD else f"no folder {written}/"
+                raise ParameterError(f"expected a file to write to for {names[output]}, found {found}")
             for other, path in files.items():
                 if other != output and is_same_file(written, path):
                     expected = f"expected {names[output]} and {names[other]} to be two files"

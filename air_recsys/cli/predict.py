@@ -114,7 +114,7 @@ def explain(
     data = loaded.interactions_
     (user_id,), (item_id,) = options.as_ids([user], data.user_ids), options.as_ids([item], data.item_ids)
     explanation = loaded.explain(user_id, item_id, n, labels=titles_or_none(titles, data.item_ids))
-    typer.echo(str(explanation))
+    typer.echo(options.visible(str(explanation)))
     options.write_figures(json_file, explanation.to_dict(), origin=False)
 
 
@@ -162,7 +162,7 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
-    from air_recsys.models.ranking.lists import allowed_items
+    from air_recsys.models.ranking.allowed import allowed_items
 
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}
@@ -175,8 +175,7 @@ def score(
         data = Recommender.load(model).interactions_
         filters = {"items": only, "exclude": exclude}
         chosen = {name: options.as_ids(ids, data.item_ids) for name, ids in filters.items() if ids}
-        allowed = allowed_items(data.items, **chosen)
-        n_left = data.n_items if allowed is None else allowed.size
+        n_left = allowed_items(data.items, chosen.get("items"), chosen.get("exclude")).n_left
         length = 10 if n is None else options.list_length("--n", n, n_left)
         done = scoring.recommend(model, table, output, n=length, exclude_seen=not include_seen, **chosen, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")

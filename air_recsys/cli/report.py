@@ -129,7 +129,7 @@ def serve(
     from air_recsys.serving.server import Address, Served, address_of, hosts_of, listen
     from air_recsys.serving.server import serve as serve_requests
 
-    address = Address(host, port, public)
+    address = Address(host.strip("[]"), port, public)  # an IPv6 address may stand as in a URL
     with listen(address) as listening:
         where = address_of(listening)
         if public:

@@ -76,7 +76,10 @@ def tune(
 
     if study is not None:
         storage_url(study)
-    domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
+    domains, given = parse_space(space), options.parse_settings(settings)
+    for name in domains.keys() & given:
+        raise ParameterError(f"expected --space or --set for {name}, found both")
+    domains |= {name: [value] for name, value in given.items()}
     how = options.reading(columns, duplicates, negative, rating_scale, missing)
     data = read_ratings(file, user=user, item=item, rating=rating, **options.written(sep, encoding, quote), **how)
     typer.echo(repr(data))
@@ -106,6 +109,8 @@ def parse_space(texts: list[str] | None) -> dict[str, Any]:
         name, sign, domain = text.partition("=")
         if not sign or not name or not domain:
             raise ParameterError(f"--space expects NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=A,B,C, found {text!r}")
+        if name in parsed:
+            typer.echo(f"note: {name} stands twice, and the last one counts", err=True)
         separator = ":" if ":" in domain else ","
         values = [options.parse_values([f"{name}={value.strip()}"])[name] for value in domain.split(separator)]
         parsed[name] = tuple(values) if ":" in domain else values

@@ -184,7 +184,10 @@ _USUAL = {
 """Names of columns, in small letters without signs, by what they hold."""
 
 _OF_LONG = set.union(*_USUAL.values())
+_AMOUNTS = {"plays", "playcount", "count", "counts", "n", "hours", "minutes", "clicks", "views", "listens", "quantity"}
 _TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
+_OF_FORMS = frozenset("#'\"{}[]")  # signs of comments, quotes and JSON: such a name was not split as it is written
+UNNAMED = "Unnamed: "  # begins the names that pandas makes for columns without one, such as a saved index
 _LONGEST = 100  # signs of a name of a column that has a meaning
 
 
@@ -213,23 +216,35 @@ def usual_column(role: str, name: Hashable, header: Sequence[Hashable]) -> Hasha
     return likely[0] if len(likely) == 1 else None
 
 
-def tell_columns(found: Mapping[str, Hashable], header: Sequence[Hashable], stacklevel: int) -> None:
-    """Warn, in one line, of columns that are read by another name than the default, and of such that are not read.
+def tell_columns(
+    asked: Mapping[str, Hashable | None],
+    found: Mapping[str, Hashable | None],
+    header: Sequence[Hashable],
+    stacklevel: int,
+) -> None:
+    """Warn, in one line, of columns that are read by another name than asked for, and of such that are not read.
 
-    These are times and weights, which a caller may expect to count.
+    These are times and weights, and amounts where there are no ratings: a caller may expect them to count. `asked` and
+    `found` are names by role; a role that has None has no column.
     """
-    other = [f"{quoted(name)} as {role}" for role, name in found.items() if _plain(name) != role]
-    unread = [
-        f"{quoted(name)} ({role}={quoted(name)} reads it)"
-        for role in ("timestamp", "weight")
-        for name in _likely(role, header)
-        if role not in found
+    columns = {role: name for role, name in found.items() if name is not None}
+    other = [
+        f"{quoted(name)} as {role}"
+        for role, name in columns.items()
+        if str(name).casefold() != str(asked[role]).casefold()
     ]
-    read = {str(name).casefold(): name for name in found.values()}
+    unread = [
+        f"{quoted(name)} ({role}={quoted(name)} of Interactions.from_frame or read_ratings reads it)"
+        for role, usual in {"rating": _AMOUNTS, "timestamp": _USUAL["timestamp"], "weight": _USUAL["weight"]}.items()
+        for name in header
+        if role not in columns and _plain(name) in usual
+    ]
+    read = {str(name).casefold(): name for name in columns.values()}
     unread += [quoted(name) for name in header if read.get(str(name).casefold(), name) != name]  # but for their case
-    if unread:
-        told = f"reads {', '.join(other)}, but does not read" if other else "does not read the column(s)"
-        warnings.warn(f"{told} {', '.join(unread)}", DataWarning, stacklevel=stacklevel)
+    parts = [f"columns read: {', '.join(other)}"] if other else []
+    parts += [f"columns not read: {', '.join(unread)}"] if unread else []
+    if parts:
+        warnings.warn("; ".join(parts), DataWarning, stacklevel=stacklevel)
 
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:
@@ -246,19 +261,21 @@ def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) 
     return f"; is {python} meant, for Interactions.from_frame and read_ratings (in the shell {shell})?"
 
 
-def column_of_item_ids(header: Sequence[Hashable]) -> Hashable | None:
-    """Return the column of ids in a table about items: "id", else a usual name of a column of items; None without one.
+def column_of_ids(role: str, header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column of ids in a table about users or items; None without one.
 
-    Of several usual names it is one that ends in "id", and of these the first.
+    It has the name of its role ("user" or "item"), else "id", else a usual one. Of several usual names it is one that
+    ends in "id", and of these the first.
 
     Examples
     --------
-    >>> column_of_item_ids(["title", "ID"]), column_of_item_ids(["movie", "movieId"]), column_of_item_ids(["title"])
-    ('ID', 'movieId', None)
+    >>> column_of_ids("item", ["title", "ID"]), column_of_ids("item", ["movie", "movieId"])
+    ('ID', 'movieId')
     """
-    if (name := named_column("id", header)) is not None:
-        return name
-    likely = sorted(_likely("item", header), key=lambda each: not _plain(each).endswith("id"))
+    for own in (role, "id"):
+        if (name := named_column(own, header)) is not None:
+            return name
+    likely = sorted(_likely(role, header), key=lambda each: not _plain(each).endswith("id"))
     return likely[0] if likely else None
 
 
@@ -272,15 +289,15 @@ def may_be_wide(header: Sequence[Hashable]) -> bool:
 def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     """Return a frame whose index holds users and whose columns are items, or None where it is no such table.
 
-    Users stand in the index, or in the first column where that is text or has a name of users. A table of numbers may
-    also be one of ratings under other names. So with them in the index it is wide only where that or the columns are
-    named or not counted, or where two columns lack values, as ids do not.
+    Users stand in the index, or in the first column where that is text, has a name of users, or none. A table of
+    numbers may also be one of ratings under other names. So with them in the index it is wide only where that or the
+    columns are named or not counted, or where two columns lack values, as ids do not.
     """
     names = list(frame.columns)
     if frame.empty or not frame.columns.is_unique or not may_be_wide(names):
         return None
     first = pd.Series(frame[names[0]])
-    if not _holds_numbers(first) or _likely("user", names[:1]):
+    if not _holds_numbers(first) or _likely("user", names[:1]) or str(names[0]).startswith(UNNAMED):
         rest = frame.drop(columns=names[0])
         is_wide = not first.hasnans and first.is_unique and _are_numbers(rest)
         return rest.set_axis(first, axis=0) if is_wide else None
@@ -325,19 +342,14 @@ def _n_pairs(first: np.ndarray, second: np.ndarray) -> int:
     return len(pd.DataFrame({"first": first, "second": second}).drop_duplicates())
 
 
-def tell_full(values: np.ndarray, stacklevel: int) -> None:
-    """Warn where every pair of a matrix is rated, some with 0, and the ratings are not just 0 and 1.
-
-    A matrix with NaN says with it what is not rated.
-    """
-    if values.size < _FEW_ROWS**2 or np.isnan(values).any() or (values != 0).all():
-        return
-    if len(np.unique(values)) > 2:
-        warnings.warn(
-            "every pair has a rating: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not",
-            DataWarning,
-            stacklevel=stacklevel,
-        )
+def check_axes(frame: pd.DataFrame) -> None:
+    """Raise `DataError` where an axis of a wide table has levels, or is called as that of the other side."""
+    rows, columns = list(frame.index.names), list(frame.columns.names)
+    has_levels = len(rows) + len(columns) > 2
+    if has_levels or _likely("item", rows) or _likely("user", columns):
+        mend = "frame.droplevel(0, axis=1) or frame.reset_index()" if has_levels else "transpose it, frame.T"
+        found = f"rows called {quoted(rows)} and columns called {quoted(columns)}"
+        raise DataError(f"expected one user per row and one item per column, found {found}: {mend}")
 
 
 def are_user_names(header: Sequence[Hashable]) -> bool:
@@ -351,7 +363,7 @@ def looks_like_values(fields: Iterable[str]) -> bool:
 
 
 def _likely(role: str, header: Sequence[Hashable]) -> list[Hashable]:
-    return [name for name in header if _plain(name) in _USUAL[role]]
+    return [name for name in header if _plain(name) in _USUAL[role] and not _OF_FORMS.intersection(str(name))]
 
 
 def _plain(name: Hashable) -> str:

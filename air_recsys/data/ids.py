@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.columns import index_type
+from air_recsys.data.frames import as_pandas
 from air_recsys.exceptions import DataError, UnknownIdError, quoted
 
 _MOST_COMPARED = 20_000  # names: part of a second
@@ -63,6 +64,7 @@ def asked_ids(ids: Any, kind: str) -> np.ndarray:
     """
     if isinstance(ids, Mapping):
         raise DataError(f"expected a {kind} id or several, found a {type(ids).__name__}")
+    ids = as_pandas(ids)
     if isinstance(ids, pd.DataFrame):
         if ids.shape[1] != 1:
             raise DataError(f"expected {kind} ids in one column, found the columns {quoted(list(ids.columns))}")
@@ -178,9 +180,10 @@ class IdIndex:
         return [ids[name] for name in close_names(str(id).casefold(), ids)]
 
     def joined(self, ids: np.ndarray) -> IdIndex:
-        """Return an index that has other ids after its own; `UnknownIdError` for ids of another type."""
+        """Return an index that has other ids after its own, or `UnknownIdError` for "5" beside 5 and 5 beside "5"."""
         new = ids[self.lookup(ids) < 0]
-        self.check_type(new)
+        swapped = self.lookup([integer_of(each) if isinstance(each, str) else str(each) for each in new.tolist()])
+        self.check_type(new[swapped >= 0])
         return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
 
     def lookup(self, ids: Any) -> np.ndarray:

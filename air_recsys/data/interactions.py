@@ -20,20 +20,22 @@ from air_recsys.data.columns import (
     as_ratings,
     as_timestamps,
     as_weights,
+    check_axes,
     check_not_long,
     hint_at_columns,
     ids_or_range,
     narrowed,
     tell_columns,
-    tell_full,
     usual_column,
     wide_frame,
 )
+from air_recsys.data.doubts import doubts_about_ids, doubts_about_times, doubts_about_zeros
 from air_recsys.data.features import Encoding, Features, as_table
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
 from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
-from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
+from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated, outside_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import check_choice
@@ -185,7 +187,7 @@ class Interactions:
     @classmethod
     def from_frame(
         cls,
-        df: pd.DataFrame,
+        df: Any,
         user: str = "user",
         item: str = "item",
         rating: str | None = "rating",
@@ -196,11 +198,14 @@ class Interactions:
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
-        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
+        """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
         Upper and lower case in names of columns do not matter, unless two columns differ only in them.
         """
         names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        df = as_pandas(df)
+        if not isinstance(df, pd.DataFrame):
+            raise DataError(f"expected a table with one rating per row, found {type(df).__name__}")
         named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
@@ -220,7 +225,7 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked(named["user"].name, named["item"].name)
 
     @classmethod
     def from_csr(
@@ -238,10 +243,6 @@ class Interactions:
         Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
         is a `DataError`.
         """
-        if not sp.issparse(matrix):
-            raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
-        if matrix.ndim != 2:
-            raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
         coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
         return cls(
@@ -253,7 +254,7 @@ class Interactions:
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked()
 
     @classmethod
     def from_dense(
@@ -277,16 +278,16 @@ class Interactions:
         >>> Interactions.from_dense(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).item_ids.tolist()
         ['x', 'y']
         """
+        matrix = as_pandas(matrix)
         if isinstance(matrix, pd.DataFrame):
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
+            check_axes(matrix)
             matrix = _with_nan(matrix)
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
-        if missing is None:
-            tell_full(array, stacklevel=3)
-        else:
+        if missing is not None:
             array[array == missing] = np.nan
         users, items = np.nonzero(~np.isnan(array))
         return cls(
@@ -297,7 +298,7 @@ class Interactions:
             ids_or_range(item_ids, array.shape[1], "item"),
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).without_codes()
+        ).checked()
 
     @classmethod
     def from_surprise(
@@ -306,7 +307,8 @@ class Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
         Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
-        duplicates, so their mean is the default.
+        duplicates, so their mean is the default. The scale of its `Reader` is kept where all ratings lie in it.
+        Ratings that leave it, or are filled in, are told.
 
         Raises
         ------
@@ -330,7 +332,9 @@ class Interactions:
             item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
         else:
             (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
-        return cls(
+        scale = getattr(getattr(source, "reader", source), "rating_scale", None)
+        leaves = scale is not None and outside_of(np.asarray(ratings), scale).size > 0
+        read = cls(
             users,
             items,
             ratings,
@@ -339,7 +343,10 @@ class Interactions:
             timestamps=times[0] if times and times[0][0] is not None else None,
             duplicates=duplicates,
             allow_negative=True,
+            rating_scale=None if leaves else scale,
         )
+        _tell_values(source, read.ratings, scale if leaves else None)
+        return read
 
     # ---------------------------------------------------------------- properties
 
@@ -419,7 +426,7 @@ class Interactions:
         low, high = self._ratings.min(), self._ratings.max()
         return (
             f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
-            f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
+            f"density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g})".replace("%", " %")
         )
 
     def _repr_html_(self) -> str:
@@ -431,6 +438,8 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
+        if chosen.dtype != bool and chosen.size == self.n_ratings > 2 and np.isin(chosen, (0, 1)).all():
+            raise DataError("expected a mask of booleans, or positions, found a 0 or 1 for each rating: mask == 1")
         if chosen.dtype != bool:
             chosen = as_index(chosen, self.n_ratings, "rating")
         elif chosen.shape != self._ratings.shape:
@@ -550,10 +559,16 @@ class Interactions:
 
     # ---------------------------------------------------------------- internals
 
-    def without_codes(self) -> Self:
-        """Return the ratings, or raise `DataError` where they hold a code for missing and no scale is stated."""
+    def checked(self, *header: Hashable) -> Self:
+        """Return the ratings of a caller's table, and warn of what it may mean otherwise; `header` names its ids."""
+        doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
+            doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
+        if self.timestamps is not None:
+            doubts += doubts_about_times(self.timestamps)
+        for doubt in doubts:
+            warnings.warn(doubt, DataWarning, stacklevel=6)
         return self
 
     def _resolve_duplicates(self, rule: Duplicates) -> None:
@@ -609,33 +624,56 @@ _LONG_ARRAY = (
 
 
 def as_interactions(
-    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None
+    data: Any,
+    *,
+    allow_negative: bool | None = None,
+    rating_scale: Scale | None = None,
+    reads: Sequence[str] = (),
+    missing: float | None = None,
 ) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
-    column, with missing values for unrated items, see `air_recsys.data.columns.wide_frame`. Any other type is a
+    A DataFrame, of pandas, Polars, PyArrow, ..., has one rating per row, in the columns user, item and rating, or one
+    user per row and one item per column, with missing values for unrated items, see
+    `air_recsys.data.columns.wide_frame`; `missing` is as in `Interactions.from_dense`. `reads` names further columns,
+    "timestamp" and "weight", that are read where there are such; others are named in a warning. Any other type is a
     `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data if rating_scale is None else data.on_scale(rating_scale)
+    data = as_pandas(data)
     how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
     if isinstance(data, pd.DataFrame):
         wide = wide_frame(data)
         if wide is None:
-            return Interactions.from_frame(data, **how)
+            return Interactions.from_frame(data, **_present(data, reads), **how)
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
-        return Interactions.from_dense(wide, **how)
+        return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
         return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
-        if not isinstance(data, np.ndarray) or (data.ndim == 2 and data.shape[1] <= FEW_COLUMNS):
-            check_not_long(list(np.atleast_2d(as_float(data)).T), _LONG_ARRAY)
-        return Interactions.from_dense(data, **how)
+        if not isinstance(data, np.ndarray) or data.dtype.kind in "OV" or data.shape[-1:] <= (FEW_COLUMNS,):
+            try:
+                array = np.atleast_2d(as_float(data))
+            except DataError as error:
+                raise DataError(f"{error}; if a row is one rating, {_LONG_ARRAY}") from None
+            check_not_long(list(array.T), _LONG_ARRAY)
+        return Interactions.from_dense(data, missing=missing, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+def is_matrix(data: Any) -> bool:
+    """Return whether data have numbers alone for rows and columns, and no ids."""
+    return sp.issparse(data) or isinstance(data, np.ndarray | list | tuple)
+
+
+def _present(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+    """Return which of some columns a table has, as `Interactions.from_frame` takes them."""
+    header = list(frame.columns)
+    return {role: role for role in roles if usual_column(role, role, header) is not None}
 
 
 def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
@@ -655,18 +693,20 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     """
     if isinstance(data, Interactions):
         return data
+    data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        matrix = as_interactions(data, allow_negative=allow_negative)
+        matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
         likes = matrix.ratings != 0
         return matrix if likes.all() else matrix.select(likes)
-    header = list(data.columns)
-    timestamp = "timestamp" if timed and usual_column("timestamp", "timestamp", header) is not None else None
-    if usual_column("rating", "rating", header) is None:
-        return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
-    likes = Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
-    if (low := likes.ratings.min()) <= 0:
-        found = f"{np.count_nonzero(likes.ratings <= 0)} of {likes.n_ratings} have a rating of 0 or less, as {low:g}"
-        warnings.warn(f"each row counts as a like, and {found}: leave those out", DataWarning, stacklevel=4)
+    times = _present(data, ("timestamp",)) if timed else {}
+    if not _present(data, ("rating",)):
+        return Interactions.from_frame(data, rating=None, **times, duplicates="first")
+    likes = Interactions.from_frame(data, **times, allow_negative=allow_negative)
+    low, high = likes.ratings.min(), likes.ratings.max()
+    if low < high or low <= 0:
+        mend = f": leave out the {np.count_nonzero(likes.ratings <= 0)} of 0 or less" if low <= 0 else ""
+        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
+        warnings.warn(told, DataWarning, stacklevel=4)
     return likes
 
 
@@ -687,9 +727,22 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
             hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
         elif not hint and set(absent) == {"rating"}:
             hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
+        if isinstance(frame.index, pd.MultiIndex) or (set(absent) == {"user"} and frame.index.name is not None):
+            hint = f": its index holds {quoted(list(frame.index.names))}, which frame.reset_index() makes columns"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
-    tell_columns({role: name for role, name in found.items() if name is not None}, header, stacklevel=6)
+    tell_columns(names, found, header, stacklevel=7)
     return {role: pd.Series(frame[name]) for role, name in found.items()}
+
+
+def _tell_values(source: Any, ratings: np.ndarray, scale: Scale | None) -> None:
+    """Warn where ratings of Surprise leave the scale of their reader, which is then given, or are those of no one."""
+    low, high, told = ratings.min(), ratings.max(), ""
+    if scale is not None:
+        told = f"ratings of {low:g}..{high:g} leave rating_scale={scale} of the Reader, to which Surprise clips"
+    elif isinstance(source, list) and ratings.size > 1 and low == high != 1:
+        told = f"all {ratings.size} ratings are {low:g}: build_anti_testset fills pairs that nobody rated"
+    if told:
+        warnings.warn(told, DataWarning, stacklevel=3)
 
 
 def _is_rating(row: Any) -> bool:

@@ -21,13 +21,17 @@ from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
 
 
+def check_kind(model: Any) -> None:
+    """Raise `ParameterError` unless a model is trained by steps that can be shared out."""
+    if not isinstance(model, TrainedRecommender):
+        raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
+
+
 def shared_engine(model: TrainedRecommender, data: Interactions | None) -> ObjectiveEngine | PosteriorEngine:
     """The engine of a model, or `ParameterError` with the parameter to set where it cannot be shared out.
 
     `data` is None where ranks have yet to read their parts.
     """
-    if not isinstance(model, TrainedRecommender):
-        raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
     if data is not None:
         model.check(data)
     engine = model.engine()

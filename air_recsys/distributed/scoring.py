@@ -16,7 +16,7 @@ from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_user
 from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.lists import allowed_items, list_length
+from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -117,7 +117,7 @@ def recommend(
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     target, data = _checked(model, output, batch_size, concurrency)
-    list_length(n, data.n_items, allowed_items(data.items, items, exclude))
+    list_length(n, allowed_items(data.items, items, exclude).n_left)
     candidates, left_out = (
         None if ids is None else tuple(asked_ids(ids, "item").tolist()) for ids in (items, exclude)
     )

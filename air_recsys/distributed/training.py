@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 
-from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer, SweepCheckpointer
-from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
+from air_recsys.distributed.checks import check_kind, check_memory, check_ranks, own_device, shared_engine
 from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
@@ -90,7 +90,8 @@ def fit(
     >>> fit(model, ratings).predict(0, 0) > 4
     array([ True])
     """
-    source = interactions if isinstance(interactions, ParquetRatings) else as_interactions(interactions)
+    check_kind(model)
+    source = interactions if isinstance(interactions, ParquetRatings) else model.as_data(interactions)
     engine = shared_engine(model, source if isinstance(source, Interactions) else None)
     check_integer("every", every, minimum=1)
     with joined(own_device(model.device), check_real("timeout", timeout, strict=True)) as group:

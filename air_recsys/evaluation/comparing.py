@@ -74,7 +74,7 @@ def compare(
     Returns
     -------
     Comparison
-        Its notes name systems whose package is not installed, and systems that failed.
+        Its notes name systems whose package is not installed, that failed, or that score all items alike.
 
     Raises
     ------
@@ -167,15 +167,19 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 def _run(
     systems: Mapping[str, System], tasks: list[Task], place: Place, progress: bool
 ) -> tuple[list[Run], list[str]]:
-    """The systems on all folds, and a line for each that failed."""
+    """The systems on all folds, and a line for each that failed or ranks nothing."""
     failed: dict[str, Exception] = {}
     measures: dict[str, list[Measures]] = {}
+    ordered: dict[str, str] = {}
     for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
         measures.setdefault(trial.system, []).append(measure(trial))
+        lists = trial.answer.lists
+        if (lists[:, 1:] >= 0).sum() >= 10 and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
+            ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:
         raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
-    return [Run(name, found) for name, found in measures.items()], lines
+    return [Run(name, found) for name, found in measures.items()], lines + list(ordered.values())
 
 
 def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -> str:

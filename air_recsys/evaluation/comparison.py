@@ -43,7 +43,7 @@ class Comparison:
     settings : dict of str to str
         Description of each system.
     notes : list of str
-        Systems that are not installed, and those that failed.
+        Systems that are not installed, those that failed, and those that score all items alike.
     """
 
     protocol: str

@@ -103,7 +103,7 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
     asked = _over(test, users, items)
     shared = np.flatnonzero(np.isin(asked.pair_index, whole.pair_index))
     if shared.size:
-        user, item = users.ids[asked.user_index[shared[0]]], items.ids[asked.item_index[shared[0]]]
+        user, item = users.ids.item(asked.user_index[shared[0]]), items.ids.item(asked.item_index[shared[0]])
         expected = "expected test ratings that are not among the training ratings"
         raise DataError(f"{expected}, found {shared.size} in both, the first of user {user!r} and item {item!r}")
     return Parts([Fold("given", whole, asked)], "given test ratings")

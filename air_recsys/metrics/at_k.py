@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.storage.validation import check_integer
 
@@ -200,8 +201,12 @@ Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def as_relevant(matrix: Any) -> Csr:
-    """Return the non-zero entries of a users x items sparse matrix, each once, rows sorted."""
+    """Return the non-zero entries of a users x items sparse matrix, each once, rows sorted; grades are told."""
     relevant = check_sparse("relevant", matrix, (None, None)).copy()
+    values = relevant.data[relevant.data != 0]
+    if values.size and (high := float(values.max())) > 2 * (low := float(values.min())):
+        told = f"values of relevant do not count, found {low:g}..{high:g}: each of them is relevant"
+        warnings.warn(f"{told}; choose some as in ratings >= 4", DataWarning, stacklevel=5)
     relevant.sum_duplicates()
     relevant.eliminate_zeros()
     return relevant

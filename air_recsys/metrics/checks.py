@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.data.columns import as_float
 from air_recsys.exceptions import DataError
 from air_recsys.storage.reading import checked_sparse
 
@@ -24,19 +23,20 @@ def check_pairs(y_true: Any, y_pred: Any, name: str = "y_pred") -> tuple[np.ndar
 
 def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -> Csr:
     """Return a users x items matrix as CSR, or raise `DataError`; None in `shape` stands for any size."""
-    if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected {name} as a SciPy sparse matrix (users x items), found {type(matrix).__name__}")
+    checked = sp.csr_array(checked_sparse(name, matrix))
     for size, expected, kind in zip(matrix.shape, shape, ("users", "items"), strict=True):
         if expected is not None and size != expected:
             raise DataError(f"expected {name} with {expected} {kind}, found {size}")
-    return sp.csr_array(checked_sparse(name, matrix))
+    return checked
 
 
 def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:
     """Return finite numbers as a float64 array of `ndim` dimensions, not empty, or raise `DataError`."""
+    if np.ma.is_masked(values):
+        raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}: leave them out")
     try:
-        array = as_float(values, name)
-    except DataError:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
         raise DataError(f"expected {name} as a {ndim}-D array of numbers, found {type(values).__name__}") from None
     if array.ndim != ndim or array.size == 0:
         raise DataError(f"expected {name} as a {ndim}-D array with at least one value, found shape {array.shape}")

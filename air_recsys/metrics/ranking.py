@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.metrics.at_k import MEASURES, as_relevant, find_hits
 from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.storage.validation import check_integer
@@ -105,18 +107,27 @@ def ranking_report(
     truth = as_relevant(relevant)
     _check_k(k, truth.shape[1])
     hidden = None if seen is None else check_sparse("seen", seen, truth.shape)
+    if hidden is not None:
+        stored = sp.csr_array((np.ones(hidden.nnz), hidden.indices, hidden.indptr), shape=truth.shape)
+        if shared := truth.multiply(stored).nnz:
+            told = f"{shared} relevant pairs are among the seen ones, which are not listed: they count as missed"
+            warnings.warn(told, DataWarning, stacklevel=2)
     n_relevant = np.diff(truth.indptr)
     users = np.flatnonzero(n_relevant)
     if users.size == 0:
         raise DataError("expected at least one user with relevant items, found none")
-    totals = dict.fromkeys(MEASURES, 0.0)
+    totals, n_alike = dict.fromkeys(MEASURES, 0.0), 0
     for start in range(0, users.size, block_size):
         block = users[start : start + block_size]
         scores = _as_scores(score_block(block), (block.size, truth.shape[1]))
+        n_alike += np.count_nonzero((scores == scores[:, :1]).all(axis=1))
         lists = unseen_top_k(scores, None if hidden is None else hidden[block], k)
         hits = find_hits(lists, truth[block])
         for name, measure in MEASURES.items():
             totals[name] += float(measure(hits, n_relevant[block]).sum())
+    if 2 * n_alike > users.size and truth.shape[1] > 1:
+        told = f"{n_alike} of {users.size} users have one score for all items: their lists are in the order of these"
+        warnings.warn(told, DataWarning, stacklevel=2)
     return {name: total / users.size for name, total in totals.items()} | {"k": k, "n_users": users.size}
 
 
@@ -148,7 +159,7 @@ def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users
 
 
 def _as_scores(scores: Any, shape: tuple[int, int] | None = None) -> np.ndarray:
-    array = np.asarray(scores)
+    array = np.asarray(np.ma.filled(scores.astype(np.float64), -np.inf) if np.ma.is_masked(scores) else scores)
     array = array if array.dtype.kind == "f" else array.astype(np.float64)
     if array.ndim != 2 or (shape is not None and array.shape != shape):
         expected = "in a 2-D array (users x items)" if shape is None else f"of shape {shape}"

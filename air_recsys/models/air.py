@@ -234,6 +234,11 @@ give solver='adam'
             parameters["solver"] = as_solver(solver)
         return super().set_params(**parameters)
 
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns "timestamp" and "weight" of a table, as far as the solver reads them."""
+        return ("weight",) if getattr(self.solver, "time", None) is None else ("timestamp", "weight")
+
     def engine(self) -> Engine:
         """The engine of the solver, not started; parameters that are "auto" follow from formulas."""
         if self.chooses_solver:

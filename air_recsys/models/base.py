@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
+from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.faiss_items import FaissItems
-from air_recsys.models.ranking.lists import allowed_items, best_items_of, best_rated, list_length, recommend_with
+from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
 from air_recsys.models.ratings import Clip
 from air_recsys.models.similar import KnowsSimilarities
 from air_recsys.models.state import FittedState, lock_of
@@ -84,9 +86,14 @@ class Recommender(KnowsSimilarities, SavedModel):
         check_kept(data, stacklevel=4)
         return data
 
-    def as_data(self, interactions: Any) -> Interactions:
-        """The interactions that `fit` was given."""
-        return as_interactions(interactions)
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns "timestamp" and "weight" of a table, as far as the model reads them."""
+        return ()
+
+    def as_data(self, interactions: Any, **how: Any) -> Interactions:
+        """The interactions that the model was given; `how` goes to `as_interactions`."""
+        return as_interactions(interactions, reads=self.columns_read, **how)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
@@ -180,8 +187,8 @@ class Recommender(KnowsSimilarities, SavedModel):
         Parameters
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
-            Ratings with the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
-            returns. A model with ``time="drift"`` reads the timestamps of Interactions.
+            Ratings with the ids of the training data; a matrix has its rows and columns. Pairs with an unknown id
+            count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps.
         y : None
             Ignored; scikit-learn passes it.
 
@@ -201,8 +208,8 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_
         {'bias_decay': 0.1}
         """
-        state, data = self._fitted(), as_interactions(test, allow_negative=True)
-        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
+        state, data = self._fitted(), self.as_data(test, allow_negative=True)
+        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data, test)))
 
     def recommend(
         self,
@@ -223,10 +230,12 @@ class Recommender(KnowsSimilarities, SavedModel):
             Length of a list; a user with fewer items left gets fewer rows.
         exclude_seen : bool
             Leave out items that the user has rated.
-        items : id or iterable of ids, optional
-            Candidates, such as the items in stock; by default all items.
-        exclude : id or iterable of ids, optional
-            Items that are never recommended.
+        items : id, iterable of ids, mapping, DataFrame or SciPy sparse, optional
+            Candidates, such as the items in stock; by default all items. Each user has its own by a mapping from user
+            ids to item ids, a table with the columns user and item, or a matrix with a row for each of `user_ids` and
+            a column per item; a user without any gets no rows.
+        exclude : id, iterable of ids, mapping, DataFrame or SciPy sparse, optional
+            Items that are not recommended, to nobody or, likewise, to single users.
         device : str
             Where to score and rank: "cpu", "cuda", "cuda:1", ..., or "auto".
 
@@ -242,7 +251,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         Raises
         ------
         UnknownIdError
-            For an unknown id in `items` or `exclude`.
+            For an unknown item in `items` or `exclude`, and a user there who is neither known nor asked for.
         DeviceError
             If a GPU is requested and there is none.
 
@@ -252,14 +261,18 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> ratings = [[5.0, 3.0, 1.0, np.nan], [4.0, np.nan, 2.0, 5.0]]
         >>> BiasModel().fit(ratings).recommend(1, exclude_seen=False, exclude=[3, 0])["item"].tolist()
         [1, 2]
+        >>> own = {0: [3], 1: [0, 1]}
+        >>> BiasModel().fit(ratings).recommend([0, 1], exclude_seen=False, items=own)[["user", "item"]].values.tolist()
+        [[0, 3], [1, 0], [1, 1]]
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
         state, place = self._fitted(), resolve_device(device)
-        allowed = allowed_items(state.data.items, items, exclude)
-        length = list_length(n, state.data.n_items, allowed)
+        asked = asked_ids(user_ids, "user")
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
+        length = list_length(n, allowed.n_left)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
-        popular = partial(best_rated, state, length, allowed)
-        return recommend_with(best, state, user_ids, length, clips=self.clips, popular=popular)
+        popular = partial(best_rated, state, length)
+        return recommend_with(best, state, asked, length, allowed=allowed, clips=self.clips, popular=popular)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """The items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).

@@ -13,7 +13,8 @@ import torch
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, prediction_table, times_of
-from air_recsys.models.ranking.lists import allowed_items, best_items_of, list_length, list_scores
+from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.lists import best_items_of, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.ratings import limited
 from air_recsys.models.rows import SIDES, Side
@@ -318,10 +319,10 @@ class PredictsDeviations(Recommender):
         """
         state = self._fitted()
         user = np.array([state.data.users.place(user_id)])
-        allowed = allowed_items(state.data.items, items, exclude)
-        length = list_length(n, state.data.n_items, allowed)
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, user_id)
+        length, place = list_length(n, allowed.n_left), np.zeros(1, dtype=np.int64)
         found, products = best_items_of(
-            state, user, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
+            state, user, place, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
         scores = list_scores(state, user, products[:, : places.size], self.clips)[0]

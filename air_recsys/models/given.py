@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import as_float, usual_column
+from air_recsys.data.columns import as_float, column_of_ids, named_column
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -136,7 +136,7 @@ def read_features(
     path : str or Path
         A table of text or of Parquet (needs the extra ``data``), as for `read_ratings`.
     id_column : str
-        The column of ids; "user" and "item" also take the one column with a usual name of such ids. As in
+        The column of ids; "user" and "item" also take a column "id" or one with a usual name of such ids. As in
         `read_ratings`, ids that are all integers become integers, others stay text as written.
     sep, encoding, quote : optional
         How text is written, see `read_ratings`.
@@ -167,9 +167,11 @@ def read_features(
     with regular(path) as source:
         file, writing = existing(source, "features"), Writing(sep, encoding, quote)
         names_of_columns = read_names(file, writing)
-        found = usual_column(id_column, id_column, names_of_columns)
+        is_role = id_column in ("user", "item")
+        found = (column_of_ids if is_role else named_column)(id_column, names_of_columns)
         if found is None:
-            raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(names_of_columns)}")
+            mend = "name the column of ids by id_column (in the shell --user-id-column, --item-id-column)"
+            raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(names_of_columns)}; {mend}")
         table = read_table(file, "features", [str(found)], writing).rename(columns={found: id_column})
     names = table[id_column].tolist()
     if pd.isna(np.array(names, dtype=object)).any():
@@ -222,7 +224,10 @@ def read_similarity(
         raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
     names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]
     if sorted(names) == sorted(columns):
-        square = table.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
+        cells = table.iloc[:, 1:]
+        square = cells.apply(pd.to_numeric, errors="coerce")
+        if len(broken := np.argwhere((square.isna() & cells.notna()).to_numpy())):
+            raise DataFileError(f"{file}: expected numbers, found {quoted(cells.iat[*broken[0]])}")
         ids = as_integers(names + columns)
         given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
         return given_graph(given, kind, np.empty(0))

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from air_recsys.data.columns import as_weights
 from air_recsys.data.features import Features, as_table
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.frames import as_pandas
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import outside_of
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.models.rows import Folded, Side
@@ -22,8 +23,9 @@ def as_rows(
     data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
 ) -> tuple[sp.csr_array, np.ndarray | None]:
     """New rows of a side as a CSR array over the other side's indices, and their weights."""
+    ratings = as_pandas(ratings)
     if isinstance(ratings, pd.DataFrame):
-        ratings = Interactions.from_frame(ratings, allow_negative=True)
+        ratings = as_interactions(ratings, allow_negative=True, reads=("weight",))
     if isinstance(ratings, Interactions):
         if weights is not None:
             raise DataError("expected the weights as part of the Interactions, found separate ones")
@@ -86,15 +88,15 @@ def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any)
         if ratings is None:
             raise DataError("expected ratings of new rows, or their features, found neither")
         return ratings, {}
-    own = checked_features(state.features(side), side)
+    own, ratings, features = checked_features(state.features(side), side), as_pandas(ratings), as_pandas(features)
     if isinstance(ratings, pd.DataFrame):
-        ratings = Interactions.from_frame(ratings, allow_negative=True)
+        ratings = as_interactions(ratings, allow_negative=True, reads=("weight",))
     if isinstance(ratings, Interactions):
         index = ratings.users if side == "user" else ratings.items
         return ratings, {"known": Features.of(as_table(features, side, index.ids), own.encoding, index).values}
     n_rows = len(features) if ratings is None else ratings.shape[0]
     ids = np.empty(0) if isinstance(features, pd.DataFrame) else np.arange(n_rows)  # a table may have any ids
-    known = own.encoding.encode(as_table(features, side, ids), side)
+    known = own.encoding.encode_new(as_table(features, side, ids), side)
     if len(known) != n_rows:
         raise DataError(f"expected features of {n_rows} rows, as many as ratings, found {len(known)}")
     n_others = state.data.n_items if side == "user" else state.data.n_users

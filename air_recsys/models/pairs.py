@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import IdIndex, asked_ids
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import Interactions, is_matrix
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.metrics import ranking_report
 from air_recsys.models.state import FittedState
@@ -95,8 +95,10 @@ def _told(index: IdIndex, ids: np.ndarray, places: np.ndarray, unknown: Unknown)
 LIST_LENGTH = 10
 
 
-def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The positions of the pairs of other data, -1 for unknown ids, and their times where the model reads them.
+def pairs_of(
+    state: FittedState, test: Interactions, given: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The positions of the pairs of other data, read from `given`, -1 for unknown ids, and times that the model reads.
 
     Examples
     --------
@@ -105,6 +107,13 @@ def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.nda
     >>> pairs_of(state, Interactions.from_dense([[5.0, np.nan, 4.0]]))
     (array([0, 0]), array([ 0, -1]), None)
     """
+    for own, ids in ((state.data.users, test.user_ids), (state.data.items, test.item_ids)):
+        if is_matrix(given) and not np.array_equal(own.ids, ids):
+            raise DataError(
+                f"expected a matrix over the {len(own)} {own.kind}s of the model in their order, found {ids.size}: "
+                "cross-validation needs a table with one rating per row, which has ids"
+            )
+        own.check_type(ids, all_of_them=True)
     users = state.data.users.lookup(test.user_ids)[test.user_index]
     items = state.data.items.lookup(test.item_ids)[test.item_index]
     if state.drift is None or test.timestamps is None:
@@ -112,12 +121,14 @@ def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.nda
     return users, items, state.drift.checked(test.timestamps, users.size)
 
 
-def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray]) -> float:
+def list_ndcg(
+    state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray], given: Any
+) -> float:
     """The mean NDCG of lists of 10 unseen items, over the users with a known and unseen item in other data.
 
     Values do not count. `score_block` takes positions of users, (b,), and returns their scores of all items.
     """
-    users, items, _ = pairs_of(state, test)
+    users, items, _ = pairs_of(state, test, given)
     known = (users >= 0) & (items >= 0)
     users, items = users[known], items[known]
     new = ~np.isin(users * state.data.n_items + items, state.data.pair_index)

@@ -39,6 +39,16 @@ def updated(
     return draft
 
 
+def check_rows(state: FittedState, matrix: Interactions) -> None:
+    """Raise `DataError` for a matrix that does not begin with the ids of the model: its ids are 0, 1, ..."""
+    for own, ids in ((state.data.users, matrix.user_ids), (state.data.items, matrix.item_ids)):
+        if not np.array_equal(own.ids, ids[: len(own)]):
+            raise DataError(
+                f"expected a matrix that begins with the {len(own)} {own.kind}s of the model, found {ids.size}, with "
+                "their numbers as ids: Interactions.from_csr(matrix, user_ids, item_ids) names them"
+            )
+
+
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     """A state with new users: alone over all items where nothing else counts, else beside all trained ones."""
     items = state.data.items.lookup(new.item_ids)
@@ -46,7 +56,10 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
         raise UnknownIdError("item", new.item_ids[items < 0].tolist(), "partial_fit takes new ones in")
     n_known = np.count_nonzero(state.data.users.lookup(new.user_ids) >= 0)
     if n_known:
-        raise DataError(f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings")
+        raise DataError(
+            f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings; rows of a "
+            "matrix are users 0, 1, ..., unless Interactions.from_csr(matrix, user_ids) names them"
+        )
     assert state.equations is not None
     equations = state.equations.without_users()
     if equations is None:
@@ -107,13 +120,14 @@ def merge(
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
     """All ids of a side, and what is known of them; the features of trained ones stay."""
+    trained.check_type(new.ids)
     whole = trained.joined(new.ids)
     if table is None:
         return whole, None if known is None else known.grown(len(whole))
     rows = as_table(table, trained.kind, np.empty(0))
     whole = whole.joined(rows.index.to_numpy())
     features = checked_features(known, trained.kind).grown(len(whole))
-    found, places = features.encoding.encode(rows, trained.kind), whole.lookup(rows.index.to_numpy())
+    found, places = features.encoding.encode_new(rows, trained.kind), whole.lookup(rows.index.to_numpy())
     is_new = places >= len(trained)
     features.values[places[is_new]] = found[is_new]
     return whole, features

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.interactions import as_interactions
+from air_recsys.data.interactions import is_matrix
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, explain
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.new_rows import as_rows, check_finite, check_on_scale, checked_features, with_known_rows
-from air_recsys.models.partial_fit import of_new_users, updated
+from air_recsys.models.partial_fit import check_rows, of_new_users, updated
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side
 from air_recsys.models.state import lock_of
 from air_recsys.storage.validation import check_choice
@@ -128,7 +128,9 @@ class SolvesRows(PredictsDeviations):
         Interactions(n_users=3, n_items=2, n_ratings=5, density=83.33 %, ratings 1..5)
         """
         self.check_fitted()
-        data = as_interactions(interactions, allow_negative=True)
+        data = self.as_data(interactions, allow_negative=True)
+        if is_matrix(interactions):
+            check_rows(self._fitted(), data)
         with lock_of(self):
             self._state = updated(self._fitted(), data, user_features, item_features)
         return self
@@ -164,7 +166,7 @@ class SolvesRows(PredictsDeviations):
         """
         state = self._fitted()
         alone = copy.copy(self)
-        alone._state = of_new_users(state, as_interactions(ratings, allow_negative=True))
+        alone._state = of_new_users(state, self.as_data(ratings, allow_negative=True))
         items = self.shown_graph(state, "item")
         if items is not None and len(items) == alone._state.data.n_items:
             alone._state = alone._state.with_similarities("item", items)

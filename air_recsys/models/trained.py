@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from air_recsys.data.interactions import Interactions, as_interactions, with_features
+from air_recsys.data.interactions import Interactions, with_features
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
@@ -86,6 +86,11 @@ class TrainedRecommender(SolvesRows):
     random_state: RandomState = None
     max_memory: int | str | None = None
     verbose: bool | None = choice(None, (True, False, None))
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns "timestamp" and "weight" of a table, as far as the model reads them."""
+        return ("weight",)
 
     def engine(self) -> Engine:
         """The engine that `fit` would train with, not started."""
@@ -188,7 +193,7 @@ class TrainedRecommender(SolvesRows):
         True
         """
         callbacks = check_callbacks(callbacks)
-        data = as_interactions(interactions, rating_scale=rating_scale)
+        data = self.as_data(interactions, rating_scale=rating_scale)
         if any(each is not None for each in (user_features, item_features, user_similarity, item_similarity)):
             self.check_parameters()
             resolve_device(self.device)
@@ -331,7 +336,7 @@ class TrainedRecommender(SolvesRows):
         >>> print(AIR.for_ratings(device="cpu").memory_plan(np.eye(1000)).total < 1e9)
         True
         """
-        data = as_interactions(interactions, allow_negative=True)
+        data = self.as_data(interactions, allow_negative=True)
         return self.by_default(data).engine().memory_plan(data)
 
     def current_factors(self) -> Factors:

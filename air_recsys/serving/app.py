@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -11,18 +13,18 @@ from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
 from air_recsys import __version__
-from air_recsys.exceptions import AirRecsysError, DataError, UnknownIdError
+from air_recsys.exceptions import AirRecsysError, DataError, UnknownIdError, quoted
 from air_recsys.serving import schemas
 from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard, Limits
 from air_recsys.serving.service import Service
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
-    from fastapi import FastAPI, HTTPException, Query, Request
+    from fastapi import Depends, FastAPI, HTTPException, Query, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
 
-_NAME, _FAULT = 100, 200  # characters of a request that an answer repeats
+_NAME, _FAULT = 40, 200  # characters of a name in a request, of which an answer repeats five, and of a fault
 Answer = TypeVar("Answer")
 Length = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="Length of the list.")]
 OneId = Annotated[str, Query(max_length=1000, description="An id of the model.")]
@@ -35,6 +37,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         404: "An unknown id",
         408: "The body came too slowly",
         413: "The body is too long",
+        415: "The body is not said to be JSON, or is packed",
         422: "A parameter out of its range",
         503: "Too busy",
     }.items()
@@ -75,6 +78,8 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Collection[s
         version=__version__,
         docs_url=None,  # pages that load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # to an address that a proxy's client does not know
+        dependencies=[Depends(_check_names)],
         lifespan=lifespan,
         responses=_PROBLEMS,
     )
@@ -147,6 +152,27 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
     async def items(query: Text = "", n: Length = 10) -> list[schemas.Found]:
         """Return items by a part of their title, or by their id."""
         return [schemas.Found(**row) for row in await answer(partial(service.search, query, n))]
+
+
+async def _check_names(request: Request) -> None:
+    """Refuse what nothing reads: unknown parameters of an address, and all but the last of what stands twice."""
+    taken = {each.alias: str(each.field_info.annotation) for each in request.scope["route"].dependant.query_params}
+    if not taken and request.method == "GET":  # one answer, whatever is added to pass a cache
+        return
+    for name, number in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in taken:
+            expected = f"the parameters {', '.join(taken)}" if taken else "parameters in the body alone"
+            raise HTTPException(422, f"expected {expected}, found {quoted(name)}")
+        if number > 1 and "list" not in taken[name]:
+            raise HTTPException(422, f"expected {name} once, found it {number} times")
+    if request.method == "POST" and (body := await request.body()):  # which has been parsed before
+        json.loads(body, object_pairs_hook=_check_keys)
+
+
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
+    name, number = Counter(name for name, _ in pairs).most_common(1)[0] if pairs else ("", 1)
+    if number > 1:
+        raise HTTPException(422, f"body: expected each key once, found {quoted(name)} {number} times")
 
 
 def _of_library(request: Request, error: Exception) -> JSONResponse:

@@ -17,7 +17,7 @@ Length = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 class Rating(BaseModel):
     """A rating of the posted user."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     item: Id
     rating: FiniteFloat
@@ -28,6 +28,7 @@ class NewUser(BaseModel):
 
     model_config = ConfigDict(
         extra="forbid",
+        strict=True,
         json_schema_extra={"examples": [{"ratings": [{"item": "Heat", "rating": 5}], "n": 5, "reasons": 3}]},
     )
 

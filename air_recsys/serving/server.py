@@ -20,11 +20,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import connection
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -115,6 +116,11 @@ def hosts_of(address: Address) -> frozenset[str] | None:
 
 def serve(served: Served, listening: socket.socket, workers: int, started: Callable[[], None]) -> None:
     """Answer requests until SIGINT or SIGTERM: then those that are there are answered, and it returns."""
+    with suppress(ImportError, ValueError, OSError):  # Windows, and systems without a bound
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # connections are files: without one left all wait
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with listening, _cleaning_up():
         if workers == 1:
             with one_blas_thread(), torch_threads(1):  # threads are for requests
@@ -213,8 +219,10 @@ def _noted_signals(note: Callable[[], object]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# A process that is forked from one that has computed lacks the threads of torch.
-_SPAWN = multiprocessing.get_context("spawn")
+# Linux forks from a process that has imported, which takes seconds, and not computed, as torch loses its threads.
+_PROCESSES: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+if sys.platform == "linux":
+    _PROCESSES.set_forkserver_preload([__name__])
 _PAUSE = 0.2  # seconds between two looks at whether to stop
 _LONGEST_PAUSE = 30  # seconds before a process that does not start is tried again
 _ENDING = 20  # seconds that a process has to end in
@@ -232,8 +240,8 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        self.under_way = _SPAWN.Event()
-        self.process = _SPAWN.Process(target=_run, args=(self._work, self.under_way.set))
+        self.under_way = _PROCESSES.Event()
+        self.process = _PROCESSES.Process(target=_run, args=(self._work, self.under_way.set))
         with _interrupts_held():
             self.process.start()
 

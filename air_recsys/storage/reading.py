@@ -71,6 +71,8 @@ def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
 def _only_member(archive: zipfile.ZipFile, size: int) -> zipfile.ZipInfo:
     check_archive(archive, size)
     members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
+    if any(each.filename == "xl/workbook.xml" for each in members):
+        raise ValueError("an Excel workbook: save it as CSV, or read it with pandas and give the table")
     if len(members) != 1:
         names = ", ".join(each.filename for each in members[:_SHOWN]) + ", ..." * (len(members) > _SHOWN)
         raise ValueError(f"expected an archive of one file, found {len(members)} ({names}): unpack it first")
@@ -125,11 +127,13 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
 def checked_sparse(name: str, matrix: Any) -> Any:
     """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
 
-    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already,
-    unless its type is a small one: sums of repeated pairs are beyond it. What is no such matrix is a `DataError`.
+    Values are not looked at, but for the zeros that fill blocks of BSR: they go. Duplicates stay, and nothing is
+    copied where the matrix is CSR, CSC or COO already, unless its type is a small one: sums of repeated pairs are
+    beyond it. What is no such matrix is a `DataError`.
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
-        raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
+        row = f" of {matrix.ndim} dimension(s): matrix[[row]] keeps two" if sp.issparse(matrix) else ""
+        raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}{row}")
     try:
         checked = _checked_by_format(matrix)
         return checked.astype(_roomy(checked.dtype), copy=False)
@@ -156,6 +160,8 @@ def _checked_by_format(matrix: Any) -> Any:
         blocks = np.arange(len(matrix.data))
         checked_csr(blocks, matrix.indices, matrix.indptr, (n_rows // height, n_columns // width))
     coo = matrix.tocoo()
+    if form == "bsr":
+        coo.eliminate_zeros()
     data, rows, columns = (np.asarray(array) for array in (coo.data, coo.row, coo.col))
     for array, size in ((rows, n_rows), (columns, n_columns)):
         checked_csr(data, array, np.array([0, array.size]), (1, size))

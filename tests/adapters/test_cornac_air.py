@@ -137,6 +137,8 @@ def test_a_pair_and_a_vector_agree_and_unknown_ones_have_the_mean(fitted):
     for user in (N_USERS, -1, None):
         with fails(ScoreException, f"Can't make score prediction for user {user}"):
             fitted.score(user)
+    with fails(ScoreException, "expected indices, as uid_map and iid_map have for raw ids, found 'u1'"):
+        fitted.score("u1")
     for item in (N_ITEMS, -1):
         with fails(ScoreException, f"Can't make score prediction for item {item}"):
             fitted.score(0, item)

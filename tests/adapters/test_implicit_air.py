@@ -7,6 +7,7 @@ import copy
 import io
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from implicit.utils import ParameterWarning
 from air_recsys.adapters._implicit_files import digests_of
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
 from air_recsys.datasets import load_movielens
-from air_recsys.exceptions import DataError, DeviceError, ModelFileError, NotFittedError
+from air_recsys.exceptions import DataError, DataWarning, DeviceError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
 from air_recsys.storage.tensor_files import to_sealed_json
 
@@ -216,7 +217,7 @@ def test_empty_users_and_items_have_zeros_and_change_nothing(loss):
     moved = padded.item_graph_.to_scipy()[1:-1, 1:-1]
     np.testing.assert_allclose(moved.toarray(), model.item_graph_.to_scipy().toarray(), atol=1e-5)
     _, scores = padded.recommend(2, wide[2], N=N_ITEMS + 2, filter_already_liked_items=False)
-    assert np.count_nonzero(scores == 0) == 2
+    assert np.count_nonzero(scores == np.finfo(scores.dtype).min) == 2  # nobody has them: last
     assert 0 not in padded.similar_items(1, N=10)[0]
 
 
@@ -241,7 +242,7 @@ def test_a_fit_needs_likes_in_a_sparse_matrix():
     with fails(DataError, "expected at least one value > 0, found none in a matrix of shape (3, 4)"):
         small().fit(sp.csr_matrix(([0.0], ([1], [1])), shape=(3, 4)))
     for other in (LIKES.toarray(), None, sp.coo_array(np.ones(3))):
-        with fails(DataError, f"expected a 2-D SciPy sparse matrix, found {type(other).__name__}"):
+        with fails(DataError, f"expected the matrix as a 2-D SciPy sparse matrix, found {type(other).__name__}"):
             small().fit(other)
     with fails(DataError, "Interactions.from_frame(frame, rating=None).to_csr() is one"):
         small().fit(pd.DataFrame({"user": [1], "item": [2]}))
@@ -316,7 +317,9 @@ def test_ids_out_of_range_are_index_errors(model, wrong):
 def test_lists_are_no_longer_than_there_are_items_or_users(model):
     for users in (np.array([0]), np.arange(70)):
         ids, scores = model.recommend(users, LIKES[users], N=1000)
-        assert ids.shape == scores.shape == (users.size, N_ITEMS)
+        assert ids.shape == scores.shape == (users.size, 1000)  # implicit's evaluation reads them all
+        assert (ids[:, N_ITEMS:] == -1).all()
+        ids, scores = ids[:, :N_ITEMS], scores[:, :N_ITEMS]
         for row, user in enumerate(users):
             liked = set(LIKES[user].indices)
             assert set(ids[row, N_ITEMS - len(liked) :]) == liked  # last, as implicit has it
@@ -340,7 +343,8 @@ def test_rows_have_to_fit_users_and_items(model):
     assert len(model.recommend(0, None, filter_already_liked_items=False)[0]) == 10
     wide = sp.csr_matrix((1, N_ITEMS + 1))
     for ask, message in (
-        (lambda: model.recommend(0, sp.csr_array(LIKES[[0]])), "user_items needs to be a CSR sparse matrix"),
+        (lambda: model.recommend(0, LIKES[[0]].tocsc()), "user_items needs to be a CSR sparse matrix"),
+        (lambda: model.recommend(0, LIKES[0], items=[]), "expected items to choose from, found none"),
         (lambda: model.recommend(USERS, LIKES[:-1]), "user_items must contain 1 row for every user in userids"),
         (lambda: model.recommend(0, LIKES[0], filter_items=[1], items=[2]), "found both"),
         (lambda: model.recommend(0, wide), "expected at most 40 columns, one for each of the items, found 41"),
@@ -451,7 +455,40 @@ def test_rows_without_likes_are_solved_to_zero(loss):
     assert factors.shape == (2, model.item_factors.shape[1])
     assert not factors.any()
     assert not model.recalculate_item([0], sp.csr_matrix((1, N_USERS))).any()
+    with pytest.warns(DataWarning, match="2 of 2 users have no likes: all scores are 0"):
+        model.recommend([0, 1], rows, recalculate_user=True)
     assert model.explain(0, rows, 3) == (0.0, [], pytest.approx(np.zeros((0, factors.shape[1]))))
+
+
+def test_rows_of_an_array_candidates_given_twice_and_one_of_them_are_taken_as_meant(model):
+    array = sp.csr_array(LIKES)
+    np.testing.assert_array_equal(model.recommend([3, 5], array[[3, 5]])[0], model.recommend([3, 5], LIKES[[3, 5]])[0])
+    with fails(DataError, "found coo_array of 1 dimension(s): matrix[[row]] keeps two"):
+        model.recommend(3, array[3])
+    free = {"filter_already_liked_items": False}
+    assert sorted(model.recommend(3, None, items=[5, 4, 5, 7, 7], **free)[0]) == [4, 5, 7]
+    assert sorted(model.similar_items(5, items=[5, 4, 5])[0]) == [4, 5]
+    assert model.recommend(3, None, items=7, **free)[0].tolist() == [7]
+    assert 7 not in model.recommend(3, None, N=N_ITEMS - 1, filter_items=7, **free)[0]
+
+
+def test_a_transposed_matrix_in_fit_is_said():
+    model = fitted(sp.csr_matrix(LIKES[:, :30].T), iterations=1)
+    with pytest.warns(DataWarning, match="is the matrix of fit transposed"):
+        model.recommend(3, LIKES[3, :30])
+
+
+def test_metrics_of_implicit_stay_in_their_range_where_k_is_above_the_number_of_items(model):
+    test = sp.csr_matrix(planted(1) > LIKES, dtype=np.float32)
+    measured = partial(evaluation.ranking_metrics_at_k, model, LIKES, test, show_progress=False)
+    assert measured(K=100) == pytest.approx(measured(K=N_ITEMS))
+
+
+def test_ids_of_a_partial_fit_are_positions_each_once(model):
+    with fails(DataError, "expected each of the userids once, found one twice"):
+        model.partial_fit_users([5, 5], LIKES[[3, 4]])
+    with fails(IndexError, "userids must lie in 0..2147483646"):
+        model.partial_fit_users([5, 1_405_380_000_000], LIKES[[3, 4]])
 
 
 def test_partial_fits_make_room_and_forget_what_has_changed():

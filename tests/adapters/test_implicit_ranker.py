@@ -113,7 +113,9 @@ def test_the_rows_that_are_given_are_left_out(fixed, likes):
 
 def test_what_is_left_out_comes_last_in_long_lists(likes, fixed):
     ids, scores = fixed.recommend(USERS, likes, N=1000)
-    assert ids.shape == (N_USERS, N_ITEMS)
+    assert ids.shape == (N_USERS, 1000)
+    assert (ids[:, N_ITEMS:] == -1).all()
+    ids, scores = ids[:, :N_ITEMS], scores[:, :N_ITEMS]
     assert (np.sort(ids, axis=1) == np.arange(N_ITEMS)).all()
     assert (ids.dtype, scores.dtype) == (np.int32, np.float64)
     assert (np.diff(scores) <= 0).all()

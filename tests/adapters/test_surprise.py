@@ -14,7 +14,7 @@ from surprise.model_selection import LeaveOneOut, PredefinedKFold, train_test_sp
 from air_recsys import Interactions
 from air_recsys.adapters.surprise import SurpriseAIR, to_trainset
 from air_recsys.adapters.surprise_peer import SurpriseModel
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
 NAN = np.nan
 RATINGS = np.array([[5, 3, NAN, 1], [4, NAN, 2, 1], [1, 1, NAN, 5], [NAN, 2, 4, 4]])
@@ -63,6 +63,12 @@ def from_folds(folder: Path):
 def triples(data: Interactions):
     table = data.to_frame()
     return set(zip(table["user"], table["item"], table["rating"], strict=True))
+
+
+def test_the_scale_of_the_reader_is_kept_where_it_holds_the_ratings():
+    assert Interactions.from_surprise(from_df(scale=(0, 10))).rating_scale == (0, 10)
+    with pytest.warns(DataWarning, match=r"ratings of 1..5 leave rating_scale=\(2, 4\) of the Reader"):
+        assert Interactions.from_surprise(from_df(scale=(2, 4)).build_full_trainset()).rating_scale is None
 
 
 def test_a_trainset_has_our_ids_indices_and_ratings_and_goes_both_ways():
@@ -141,6 +147,16 @@ def test_what_cannot_be_read_is_named(tmp_path):
     ):
         with fails(DataError, message):
             Interactions.from_surprise(source)  # type: ignore
+
+
+def test_ratings_that_leave_the_scale_of_the_reader_or_are_of_nobody_are_said():
+    rows = [("a", "x", 8.0), ("a", "y", 2.0), ("b", "x", 4.0)]
+    whole = from_df(rows, (1, 5)).build_full_trainset()
+    for source in (from_df(rows, (1, 5)), whole):
+        with pytest.warns(DataWarning, match=r"ratings of 2..8 leave rating_scale=\(1, 5\) of the Reader"):
+            Interactions.from_surprise(source)
+    with pytest.warns(DataWarning, match="all 2 ratings are 3.5: build_anti_testset fills pairs that nobody rated"):
+        Interactions.from_surprise([("b", "y", 3.5), ("c", "y", 3.5)])
 
 
 @pytest.mark.data

@@ -16,7 +16,7 @@ from surprise.model_selection import KFold, RandomizedSearchCV, cross_validate
 
 from air_recsys import AIR, Interactions
 from air_recsys.adapters.surprise import SurpriseAIR
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.solvers import Adam, Variational
 
 SMALL: dict[str, Any] = {"n_sweeps": 5, "n_factors": 2, "graph_neighbors": 3, "device": "cpu"}
@@ -191,6 +191,8 @@ def test_one_known_side_gives_its_bias_and_probabilities_are_those_of_the_model(
     assert fitted.rating_values_.tolist() == [1, 2, 3, 4, 5]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     np.testing.assert_array_equal(shares[:2], fitted.model_.predict_proba(["u0", "u1"], ["i3", "i4"]))
+    with fails(UnknownIdError, "its ids are text, such as 'u6', and these are integers"):
+        fitted.predict_proba(user, item)  # inner ids
     with fails(NotFittedError, "solver"):
         by_adam().fit(trainset_of()).predict_proba("u0", "i3")
 

@@ -27,8 +27,11 @@ _BODIES: tuple[Any, ...] = (
     {"ratings": [{"item": "1", "rating": -1e30}]},
     {"likes": [str(each) for each in range(20_000)]}, {"x" * 100_000: 1}, {"likes": [None, {}, []]}, b"x" * 2_000_000,
 )  # fmt: skip
-_HEADERS = ({}, {"content-type": "application/json"}, {"content-type": "text/plain"}, {"content-encoding": "gzip"})
-_LONGEST = 1500  # bytes of an answer to a fault
+_JSON = {"content-type": "application/json"}
+_HEADERS = (_JSON, _JSON, _JSON, {}, {"content-type": "text/plain"}, _JSON | {"content-encoding": "gzip"})
+_NAMES = ("user", "item", "n", "include_seen", "exclude", "query")
+_TAKEN = {"recommend": _NAMES[:5], "predict": _NAMES[:2], "explain": _NAMES[:3], "similar": _NAMES[:3]}
+_LONGEST = 600  # bytes of an answer to a fault
 
 
 def hostile_requests(n_requests: int, seed: int) -> tuple[list[dict[str, Any]], list[str]]:
@@ -76,6 +79,6 @@ def _request(client: httpx.AsyncClient, rng: np.random.Generator) -> tuple[str, 
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"host": host} | pick(_HEADERS)
         return path, host, client.build_request("POST", f"/{path}", content=content, headers=headers)
-    names = ("user", "item", "n", "include_seen", "exclude", "query")
+    names = _TAKEN.get(path, _NAMES) if rng.random() < 0.9 else _NAMES
     query = "&".join(f"{name}={pick(_COUNTS if name == 'n' else _IDS)}" for name in names if rng.random() < 0.6)
     return path, host, client.build_request("GET", f"/{path}?{query}", headers={"host": host})

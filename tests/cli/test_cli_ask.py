@@ -1,5 +1,6 @@
 """Asking a model file: predict, recommend, similar, explain, graph and report say what the library answers."""
 
+import os
 import warnings
 
 import networkx as nx
@@ -60,6 +61,20 @@ def test_what_was_rated_is_left_out_and_a_shorter_list_is_told(shelf, tmp_path):
     ended = asked("recommend", shelf / "text.air", "--user", "u10", "--user", "nobody", "--n", 10_000)
     assert "note: fewer than 10000 items are left for 2 of 2 user(s)" in ended.err
     assert asked("recommend", shelf / "text.air", "--user", "u10", "--n", 1).err == ""
+
+
+def test_what_counts_and_what_is_replaced_is_said_and_no_name_steers_the_terminal(shelf, tmp_path, monkeypatch):
+    (tmp_path / "r.json").touch()
+    pd.DataFrame({"id": ["i5"], "title": ["a\x1b[2J\u202eb"]}).to_csv(tmp_path / "titles.csv", index=False)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or path.is_dir())
+    how = ["--titles", tmp_path / "titles.csv", "--json", tmp_path / "r.json"]
+    ended = asked("recommend", shelf / "text.air", "--user", "u10", "--n", 3, "--n", 1, *how)
+    assert ended.err.startswith("note: --n stands twice, and the last one counts\n")
+    assert ended.err.endswith("r.json is read-only, and will be replaced\n")
+    assert [row["title"] for row in read_json(tmp_path / "r.json")] == ["a\x1b[2J\u202eb"]
+    told = asked("explain", shelf / "text.air", "--user", "u11", "--item", "i5", "--titles", tmp_path / "titles.csv")
+    assert r"a\x1b[2J\u202eb" in ended.out
+    assert r"a\x1b[2J\u202eb" in told.out
 
 
 def test_a_user_who_has_rated_all_gets_a_sentence(tmp_path):

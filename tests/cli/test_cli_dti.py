@@ -71,6 +71,9 @@ def test_a_long_table_makes_the_same_model(folder: Path) -> None:
     columns = ["--drug-column", "Compound", "--target-column", "Protein", "--value-column", "active"]
     run("dti", "train", folder / "long.tsv", "--model", folder / "long.air", *columns)
     assert run("dti", "rank", folder / "wide.air") == run("dti", "rank", folder / "long.air")
+    pd.read_csv(folder / "wide.csv", index_col=0).T.to_csv(folder / "turned.csv")
+    run("dti", "train", folder / "turned.csv", "--transpose", "--model", folder / "turned.air")
+    assert run("dti", "rank", folder / "turned.air") == run("dti", "rank", folder / "wide.air")
     asked = run("dti", "rank", folder / "long.air", "--drug", "c01", "--known", "--n", "20")
     assert len(asked.splitlines()) == 1 + len(TARGETS)
 

@@ -106,6 +106,17 @@ def test_an_output_that_cannot_be_written_to_is_one_line(files):
     assert (status, err) == (1, b"error: cannot write to the standard output: No space left on device\n")
 
 
+def test_a_reader_that_has_gone_takes_no_training_away(files, tmp_path):
+    model = tmp_path / "model.air"
+    shell = "2>&1 | true; exit ${PIPESTATUS[0]}"
+    assert run("train", files / "ratings.csv", *SHORT, "--model", model, shell=shell)[0] == 1
+    assert AIR.load(model).interactions_.n_users == 3
+
+
+def test_help_is_there_in_a_terminal_of_no_columns():
+    assert b"--model" in run("train", "--help", COLUMNS="0")[1]
+
+
 def test_a_reader_that_has_gone_is_one_line():
     status, _, err = run("datasets", "list", shell="| true; exit ${PIPESTATUS[0]}")
     assert status in (0, 1)  # 0 where all was written before the reader had gone

@@ -59,12 +59,13 @@ def test_other_column_names_separator_preset_and_seed(tmp_path):
     assert (model.random_state, model.n_factors, model.n_iter_) == (3, "auto", 5)
 
 
-def test_settings_keep_their_kind():
+def test_settings_keep_their_kind(capsys):
     texts = ["n_epochs=5", "learning_rate=1e-2", "patience=None", "clip=True", "schedule=cosine", "device=cuda:1"]
     expected = {"n_epochs": 5, "learning_rate": 0.01, "patience": None, "clip": True}
     assert options.parse_settings(texts) == expected | {"schedule": "cosine", "device": "cuda:1"}
     assert options.parse_settings(None) == {}
     assert options.parse_settings(["n_epochs=5", "n_epochs=6"]) == {"n_epochs": 6}
+    assert capsys.readouterr().err == "note: n_epochs stands twice, and the last one counts\n"
 
 
 @pytest.mark.usefixtures("plain_handlers")
@@ -90,7 +91,7 @@ def test_ctrl_c_is_told_with_what_was_learned_and_the_same_command_goes_on(table
 
 
 def test_a_checkpoint_of_other_settings_is_an_error_with_a_way_out(table, tmp_path):
-    common = [table, "--model", tmp_path / "model.air", "--checkpoint", tmp_path / "run.ckpt", *SHORT]
+    common = [table, "--model", tmp_path / "model.air", "--checkpoint", tmp_path / "run.ckpt", "--device", "cpu"]
     trained(*common, "--set", "n_sweeps=5")
     ended = cli("train", *common, "--set", "n_sweeps=6")
     assert_refused(ended, "written with solver__n_sweeps=5, found solver__n_sweeps=6; give another path")
@@ -101,9 +102,16 @@ def test_tables_of_features(table, tmp_path):
     items = pd.DataFrame({"item": [*frame["item"].unique(), 999], "year": range(1990, 1991 + frame["item"].nunique())})
     users = pd.DataFrame({"user": frame["user"].unique()})
     users["side"] = np.where(np.arange(len(users)) % 2, "a", "b")
-    items.to_csv(tmp_path / "items.csv", index=False)
+    items.rename(columns={"item": "code"}).to_csv(tmp_path / "items.csv", index=False)
     users.to_csv(tmp_path / "users.tsv", index=False, sep="\t")
-    files = ("--item-features", tmp_path / "items.csv", "--user-features", tmp_path / "users.tsv")
+    files = (
+        "--item-features",
+        tmp_path / "items.csv",
+        "--user-features",
+        tmp_path / "users.tsv",
+        "--item-id-column",
+        "code",
+    )
     told = trained(table, "--model", model, *files, *SHORT).out
     assert f"1 features of {len(items)} items, 1 of them without a rating" in told
     loaded = AIR.load(model)
@@ -140,7 +148,7 @@ def test_times(tmp_path):
     ("option", "content", "message"),
     [
         ("--item-features", "item,year\nx,1990\ny,1991\n", "ids are integers, found"),
-        ("--item-features", "id,year\n1,1990\n", "expected the column 'item'"),
+        ("--item-features", "code,year\n1,1990\n", "expected the column 'item'"),
         ("--item-features", None, "found no file"),
         ("--item-similarity", pd.DataFrame(1 - np.eye(7)).to_csv(), "looks like distances"),
         ("--timestamp-column", "", "side.csv"),

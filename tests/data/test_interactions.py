@@ -247,8 +247,12 @@ def test_arrays_have_to_fit(given_arrays, options, message):
         ),
         (partial(Interactions.from_csr, item_ids="abc"), EYE, "expected 2 item ids, one per matrix column, found 3"),
         (partial(Interactions.from_csr, user_ids="aa"), EYE, "user ids must be distinct, found 'a' twice"),
-        (Interactions.from_csr, np.eye(2), "expected a SciPy sparse matrix, found ndarray"),
-        (Interactions.from_csr, sp.coo_array(np.ones(2)), "expected a 2-D matrix (users x items), found 1 dimension"),
+        (Interactions.from_csr, np.eye(2), "expected ratings as a 2-D SciPy sparse matrix, found ndarray"),
+        (
+            Interactions.from_csr,
+            sp.coo_array(np.ones(2)),
+            "expected ratings as a 2-D SciPy sparse matrix, found coo_array of 1",
+        ),
         (Interactions.from_dense, [1, 2], "expected a 2-D array (users x items), found 1 dimension(s)"),
         (Interactions.from_dense, [[1, 2], [3]], "ratings must be numbers, found [1, 2]"),
         (as_interactions, "u.data", "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user"),
@@ -288,7 +292,7 @@ def test_weights_stand_where_the_ratings_stand_and_are_absent_unless_given():
     assert data.weights_to_csr().toarray().tolist() == [[1.0, 0.0, 0.0], [2.0, 0.5, 0.0]]
     again = Interactions.from_frame(data.to_frame().rename(columns={"weight": "confidence"}), weight="confidence")
     assert again.weights.tolist() == data.weights.tolist() == [1.0, 2.0, 0.5]
-    with pytest.warns(DataWarning, match="does not read the column"):
+    with pytest.warns(DataWarning, match="columns not read: 'weight'"):
         without = Interactions.from_frame(data.to_frame())
     assert without.weights is None
     assert without.weights_to_csr() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import pickle
 import threading
 import zipfile
 from collections.abc import Callable
@@ -18,11 +19,12 @@ import scipy.sparse as sp
 from attacks.reading import misread_files
 
 from air_recsys import Interactions
-from air_recsys.data.interactions import as_interactions
+from air_recsys.data.features import Encoding
+from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.datasets import read_features, read_ratings, read_similarity
-from air_recsys.exceptions import AirRecsysError, DataWarning
+from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning
 from air_recsys.storage.reading import checked_sparse
 
 IDS = ["NA", "null", "007", "ann"]  # texts, none of them missing
@@ -125,6 +127,7 @@ HAZARDS: dict[str, Callable[[str], tuple[str, bytes]]] = {
     "plain": lambda content: ("table.csv", content.encode()),
     "marked": lambda content: ("table.csv", b"\xef\xbb\xbf" + content.encode()),
     "utf16": lambda content: ("table.csv", content.encode("utf-16")),
+    "ends": lambda content: ("table.csv", content.replace("\n", ",\n").encode()),
     "windows": lambda content: ("table.csv", content.replace("\n", "\r\n").encode()),
     "no_end": lambda content: ("table.csv", content.rstrip("\n").encode()),
     "blank_lines": lambda content: ("table.csv", (content + "\n\n").encode()),
@@ -223,10 +226,16 @@ def test_a_pipe_is_a_file(door, tmp_path):
     assert same(found, told(DOORS[door]))
 
 
-def test_standard_input_is_a_file(monkeypatch):
+def test_standard_input_is_a_file(monkeypatch, capsys):
     content = io.TextIOWrapper(io.BytesIO(text(DOORS["ratings"]).encode()))
     monkeypatch.setattr("sys.stdin", content)
     assert same(DOORS["ratings"].read("-"), told(DOORS["ratings"]))
+    broken = io.TextIOWrapper(io.BytesIO(b"user,item,rating\na,x,1\nb,y,many\n"))
+    broken.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", broken)
+    with pytest.raises(DataFileError, match=r"^standard input, line 3"):
+        read_ratings("-")
+    assert capsys.readouterr().err == "reading the standard input; Ctrl-D ends it\n"
 
 
 @pytest.mark.parametrize(
@@ -274,12 +283,49 @@ def test_what_looks_long_is_not_read_as_wide(form, tmp_path):
 def test_usual_names_are_read_and_what_is_not_is_named(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("userId,movieId,rating,timestamp\n1,7,5,100\n2,7,4,200\n")
-    with pytest.warns(DataWarning, match="reads 'userId' as user, 'movieId' as item, but does not read 'timestamp'"):
+    with pytest.warns(DataWarning, match="read: 'userId' as user, 'movieId' as item; columns not read: 'timestamp' "):
         data = read_ratings(path)
     assert (data.user_ids.tolist(), data.item_ids.tolist(), data.ratings.tolist()) == ([1, 2], [7], [5, 4])
+    assert read_ratings(path, "userId", "movieId", timestamp="timestamp").n_ratings == 2  # without a word
     typed = tmp_path / "ml.inter"
     typed.write_text("user_id:token\titem_id:token\trating:float\n1\t7\t5\n")
-    assert read_ratings(typed).n_ratings == 1
+    with pytest.warns(DataWarning, match="'user_id:token' as user, 'item_id:token' as item, 'rating:float' as rating"):
+        assert read_ratings(typed).n_ratings == 1
+
+
+def test_a_user_and_its_items_per_line(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("0 5 7\n3 5\n")
+    with pytest.raises(AirRecsysError, match=r"'...' as the last where a line has a user and all its items"):
+        read_ratings(path, rating=None)
+    likes = read_ratings(path, rating=None, columns=["user", "item", "..."])
+    assert likes.to_frame()[["user", "item"]].to_numpy().tolist() == [[0, 5], [0, 7], [3, 5]]
+    with pytest.raises(AirRecsysError, match="no ratings"):
+        read_ratings(path, columns=["user", "item", "..."])
+    path.write_text("ann,x,y\nbob,x\ncat\n")
+    with pytest.warns(DataWarning, match="1 lines with a user alone"):
+        assert read_ratings(path, rating=None, columns=["user", "item", "..."]).n_ratings == 3
+    path.write_text("ann,x,,y\n")
+    with pytest.raises(AirRecsysError, match="line 1: expected a user and its items"):
+        read_ratings(path, rating=None, columns=["user", "item", "..."])
+
+
+def test_amounts_beside_likes_are_named():
+    table = pd.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "hours": [350, 1, 2]})
+    with pytest.warns(DataWarning, match="columns not read: 'hours'"):
+        assert as_likes(table).ratings.tolist() == [1, 1, 1]
+    with pytest.warns(DataWarning, match="one like, whatever its rating, found 1..350"):
+        assert as_likes(table.rename(columns={"hours": "rating"})).n_ratings == 3
+
+
+def test_features_are_read_by_a_column_of_ids():
+    data = Interactions.from_frame(pd.DataFrame({"user": [5, 6], "item": [2, 1], "rating": [3.0, 4.0]}))
+    years = pd.DataFrame({"year": [1990, 1970], "id": [2, 1]})
+    for table in (years, years.rename(columns={"id": "movieId"}), years.set_index("id")):
+        features = data.with_features(item=table).item_features
+        assert features is not None
+        assert features.names == ["year"]
+        assert features.values[:, 0].argmax() == 1  # of item 2
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16])
@@ -289,6 +335,123 @@ def test_repeated_pairs_of_small_types_are_summed_in_larger_ones(kind):
     total = times * value
     assert Interactions.from_csr(one, duplicates="sum").ratings.tolist() == [total]
     assert checked_sparse("likes", one).sum() == total
+
+
+FOREIGN = {
+    "an Excel workbook": bytes.fromhex("d0cf11e0a1b11ae1") + bytes(99),
+    "a file of pickle": pickle.dumps({"user": [1]}),
+    "JSON": b'{"user": 1, "item": 2, "rating": 5}\n',
+    "'sep=;' for Excel": b"sep=;\nuser;item;rating\n",
+}
+
+
+@pytest.mark.parametrize("found", FOREIGN)
+@pytest.mark.parametrize("door", DOORS)
+def test_files_of_other_programs_are_named(door, found, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(FOREIGN[found])
+    with pytest.raises(AirRecsysError, match=f"found {found}"):
+        DOORS[door].read(path)
+
+
+def test_what_is_no_table_is_named(tmp_path):
+    path = tmp_path / "table"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    with pytest.raises(AirRecsysError, match="an Excel workbook"):
+        read_ratings(path)
+    with pytest.raises(AirRecsysError, match="the path of one file, found list"):
+        read_ratings(["a.csv", "b.csv"])  # type: ignore[arg-type]
+    path.write_text("# made by my tool\n# 2024\nuser,item,rating\nann,x,5\n")
+    with pytest.raises(AirRecsysError, match="line 2: expected 5 fields separated by ' '"):
+        read_ratings(path)
+    path.write_text(",a,b\na,-,0.5\nb,0.5,-\n")
+    with pytest.raises(AirRecsysError, match="expected numbers, found '-'"):
+        read_similarity(path, "item")
+
+
+DOUBTS = {
+    "1.0,x,5\n2.0,x,3\n1,y,2\n": "ids such as '1.0' have a point or an exponent",
+    "ann, x,5\nbob,y,3\n": "ids such as ' x' begin or end with a blank",
+    "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "in two forms of Unicode",
+    "".join(f"{n % 7},{n // 7},{(n % 3 == 0) * (n % 10)}\n" for n in range(48)): "71 % of the ratings are 0",
+}
+
+
+@pytest.mark.parametrize("rows", DOUBTS)
+def test_what_a_table_may_mean_otherwise_is_said(rows, tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\n" + rows)
+    for read in (lambda: read_ratings(path), lambda: Interactions.from_frame(pd.read_csv(path, dtype={"user": str}))):
+        with pytest.warns(DataWarning, match=DOUBTS[rows]):
+            assert read().n_ratings == rows.count("\n")
+
+
+LONG_FRAME = pd.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "rating": [5.0, 3.0, 4.0, 2.0]})
+FRAMES: dict[str, tuple[Any, str]] = {
+    "items in rows": (LONG_FRAME.pivot(index="item", columns="user", values="rating"), r"transpose it, frame\.T"),
+    "levels": (LONG_FRAME.pivot_table(index="user", columns="item", values=["rating"]), r"frame\.droplevel"),
+    "ids in the index": (LONG_FRAME.set_index(["user", "item"]), r"\['user', 'item'\], which frame\.reset_index\(\)"),
+    "a list of rows": ([("ann", "x", 5), ("bob", "y", 3)], r"if a row is one rating, make it a table"),
+    "margins": (LONG_FRAME.pivot_table(index="user", columns="item", values="rating", margins=True), "'All' counts"),
+    "ids of two types": (LONG_FRAME.assign(user=np.array([1, "1", 2, "x"], object)), "as text and as number"),
+    "rounded ids": (LONG_FRAME.assign(user=[2.0**60, 2.0**60, 2.0**61, 2.0**62]), "may have lost digits"),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_what_a_frame_may_mean_otherwise_is_said(kind):
+    data, match = FRAMES[kind]
+    with pytest.raises((AirRecsysError, DataWarning), match=match):
+        as_interactions(data)
+
+
+def test_times_of_two_units_and_a_second_header_are_said(tmp_path):
+    timed = LONG_FRAME.assign(timestamp=[1_600_000_000, 1_600_000_001, 1_600_000_002_000, 1_600_000_003_000])
+    with pytest.warns(DataWarning, match="some seconds, and some milliseconds"):
+        Interactions.from_frame(timed, timestamp="timestamp")
+    path = tmp_path / "likes.csv"
+    path.write_text("user,item\nann,x\nuser,item\nbob,y\n")
+    with pytest.warns(DataWarning, match="'user' and 'item', are ids: is the header there twice"):
+        read_ratings(path, rating=None)
+
+
+def test_a_saved_index_holds_the_users_of_a_wide_table_and_no_feature(tmp_path):
+    wide = pd.DataFrame([[5, None, 3], [None, 2, 1], [4, 3, None]], columns=list("abc"))
+    wide.to_csv(tmp_path / "wide.csv")
+    data = as_interactions(pd.read_csv(tmp_path / "wide.csv"))
+    assert (data.user_ids.tolist(), data.item_ids.tolist()) == ([0, 1, 2], ["a", "b", "c"])
+    films = pd.DataFrame({"Unnamed: 0": [0, 1, 2], "item": list("abc"), "year": [1990, 2000, 1980]})
+    with pytest.warns(DataWarning, match="features without a name are left out: .'Unnamed: 0'"):
+        data.with_features(item=films)
+
+
+@pytest.mark.parametrize("cells", [["1.5", "—", "2.5"], ["1,5", "2,5", "1,5"]])
+def test_numbers_among_texts_of_features_are_said(cells):
+    with pytest.warns(DataWarning, match="'price' count as levels, and not as numbers, for '(—|1,5)' is none"):
+        Encoding.of(pd.DataFrame({"price": [*cells, *cells]}), "item")
+
+
+def test_features_of_recbole_are_lists_and_row_numbers_are_no_ids_in_silence():
+    data, genres = Interactions.from_frame(LONG_FRAME), {"genres:token_seq": ["War Drama", "Drama", "War"]}
+    found = data.with_features(item=pd.DataFrame(genres, [7, 8, 9])).item_features
+    assert found is not None
+    assert found.names == ["genres:token_seq=Drama", "genres:token_seq=War"]
+    with pytest.warns(DataWarning, match="their row numbers count as ids"):
+        data.with_features(user=pd.DataFrame({"age": [20, 30, 40]}))
+
+
+def test_a_zero_of_a_full_matrix_is_said_and_is_no_like():
+    full = np.arange(36).reshape(6, 6) % 3
+    with pytest.warns(DataWarning, match="every pair has a rating: a 0 counts as a rating"):
+        as_interactions(full)
+    assert as_likes(full).n_ratings == 24
+
+
+def test_titles_stay_as_written(tmp_path):
+    path = tmp_path / "titles.csv"
+    path.write_text("id,title\n1,1917\n2,007\n3,\n")
+    assert read_titles(path, np.array([1, 2, 3]))["title"].dropna().to_dict() == {1: "1917", 2: "007"}
 
 
 def test_tables_by_chance_are_read_rightly_or_refused():

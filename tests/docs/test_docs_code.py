@@ -85,6 +85,10 @@ def write_files(folder: Path) -> None:
     ratings.to_csv(folder / "ratings.csv", index=False)
     ratings[["user", "item"]].head(3).to_csv(folder / "pairs.csv", index=False)
     ratings[["user", "item"]].to_csv(folder / "likes.txt", sep=";", header=False, index=False)
+    lists = (
+        " ".join(name.replace(" ", "_") for name in (user, *own["item"])) for user, own in ratings.groupby("user")
+    )
+    (folder / "lists.txt").write_text("\n".join(lists))
     ratings.query("rating > 3").to_csv(folder / "likes.csv", index=False)
     ratings.to_csv(folder / "u.data", sep="\t", header=False, index=False)
     # A user a row, on a scale of -10..10, with 99 for missing.
@@ -196,7 +200,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "README.md": opened,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
-    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1])),
+    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
     "docs/compare.md": lambda: opened(Interactions=Interactions, table=table()),
     "docs/checkpoints.md": lambda: opened(ratings=table()),
     "docs/gpu-and-scale.md": lambda: opened("data"),

@@ -13,11 +13,11 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from air_recsys import metrics
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.metrics import ranking_report, top_k
 
 fast = settings(max_examples=60)
-pytestmark = pytest.mark.order
+pytestmark = [pytest.mark.order, pytest.mark.filterwarnings("ignore:.* users have one score")]
 
 NAMES = ["precision_at_k", "recall_at_k", "ndcg_at_k", "map_at_k", "hit_rate_at_k"]
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 7))
@@ -179,7 +179,7 @@ def test_lists_that_are_refused(recommended, k, error, message):
     for name in NAMES:
         with pytest.raises(error, match=f"^{re.escape(message)}$"):
             getattr(metrics, name)(recommended, sp.csr_array([[1, 0, 0], [0, 0, 1]]), k)
-        with pytest.raises(DataError, match=r"expected relevant as a SciPy sparse matrix .*, found ndarray"):
+        with pytest.raises(DataError, match="expected relevant as a 2-D SciPy sparse matrix, found ndarray"):
             getattr(metrics, name)([[0]], np.eye(1), 1)
         with pytest.raises(DataError, match="expected at least one user with relevant items, found none"):
             getattr(metrics, name)([[0]], sp.csr_array((1, 1)), 1)
@@ -215,3 +215,24 @@ def test_lists_of_long_rows_are_those_of_a_stable_sort(k, levels):
     scores[2, 7:] = -np.inf
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(metrics.top_k(scores, k), expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seen": sp.csr_array([[0, 1, 1]])}, "1 relevant pairs are among the seen ones"),
+        ({"scores": [[2.0, 2.0, 2.0]]}, "1 of 1 users have one score for all items"),
+        ({"relevant": sp.csr_array([[1, 5, 0]])}, r"values of relevant do not count, found 1\.\.5"),
+    ],
+)
+def test_what_makes_a_figure_misleading_is_said(changes, message):
+    asked = {"scores": [[3.0, 2.0, 1.0]], "relevant": sp.csr_array([[1, 1, 0]]), "seen": None} | changes
+    with pytest.warns(DataWarning, match=message):
+        ranking_report(lambda _: np.array(asked["scores"]), asked["relevant"], asked["seen"], k=2)
+
+
+def test_masked_items_are_not_listed_and_masked_truths_are_refused():
+    scores = np.ma.masked_array([[3.0, 2.0, 1.0]], [[True, False, False]])
+    assert ranking_report(lambda _: scores, sp.csr_array([[1, 0, 0]]), k=2)["recall_at_k"] == 0
+    with pytest.raises(DataError, match="expected y_true without masked values, found 1"):
+        metrics.rmse(scores[0], [3.0, 2.0, 1.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -105,7 +106,9 @@ def frame(seed: int = 0) -> pd.DataFrame:
 
 @cache
 def _fitted_once(make: Callable[..., Recommender]) -> Recommender:
-    return make().fit(frame())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "each row counts as one like")
+        return make().fit(frame())
 
 
 def fitted(make: Callable[..., Recommender]) -> Any:

@@ -61,6 +61,8 @@ def test_candidates_are_any_iterable_too(kind, models):
         (pd.DataFrame({"user": [0], "item": ["a"]}), DataError, "user ids in one column, found the columns"),
         (np.array([[0, 1]]), DataError, "user ids in one row, found an array of shape"),
         ({0: "a"}, DataError, "expected a user id or several, found a dict"),
+        (None, DataError, "expected user ids, found 1 missing, the first at position 0"),
+        (pd.Series([2.0, np.nan]), DataError, "expected user ids, found 1 missing, the first at position 1"),
     ],
 )
 def test_what_is_no_list_of_known_types_is_named(kind, asked, error, message, models):
@@ -100,12 +102,6 @@ def test_a_large_offset_of_the_scale_changes_nothing_but_it():
     assert len(np.unique(far.predict(users, items))) > 8
 
 
-def test_new_ratings_of_ids_of_another_type_are_refused(models):
-    for rows in ({"user": ["2"], "item": ["a"]}, {"user": [9], "item": [3]}):
-        with pytest.raises(UnknownIdError, match=r"its ids are (integers|text), such as"):
-            models["ratings"].partial_fit(pd.DataFrame(rows | {"rating": [3.0]}))
-
-
 def test_what_cannot_be_kept_is_said_before_the_training():
     with pytest.raises(DataError, match="expected ratings of at most"):
         BiasModel().fit(RATINGS * 1e38)
@@ -114,3 +110,37 @@ def test_what_cannot_be_kept_is_said_before_the_training():
     pairs = Interactions.from_dense(RATINGS, [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
     with pytest.warns(DataWarning, match="found tuple among the user ids: save will refuse the model"):
         BiasModel().fit(pairs)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_a_test_part_has_the_ids_of_the_training(kind, models):
+    model = models[kind]
+    with pytest.raises(UnknownIdError, match="its ids are integers, such as 0, and these are text"):
+        model.score(model.interactions_.to_frame().assign(rating=1).astype({"user": str}))
+    with pytest.raises(DataError, match="expected a matrix over the 4 users of the model in their order, found 2"):
+        model.score(RATINGS[:2])  # as a part of a cross-validation is
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (pd.DataFrame({"user": ["2"], "item": ["a"], "rating": [3]}), "integers, such as 0, and these are text"),
+        (RATINGS, "begins with the 4 items of the model, found 4, with their numbers as ids"),
+        (RATINGS[:2], "begins with the 4 users of the model, found 2"),
+    ],
+)
+def test_new_ratings_have_ids_of_the_type_of_the_training(new, message, models):
+    with pytest.raises((UnknownIdError, DataError), match=message):
+        models["ratings"].partial_fit(new)
+
+
+def test_positions_are_no_ids_and_flags_no_positions():
+    features, ratings = pd.DataFrame({"group": ["x", "y", "x", "y"]}), Interactions.from_dense(RATINGS, [1, 2, 3, 4])
+    with pytest.raises(DataError, match="expected a mask of booleans, or positions"):
+        ratings.select((ratings.ratings > 3).astype(int))
+    with pytest.raises(DataError, match=r"found row numbers 0\.\.3 for ids such as 4"):
+        ratings.with_features(user=features)
+    model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings, user_features=features.to_numpy())
+    named = pd.DataFrame({0: ["x"], "age": [30]}, index=[9])
+    with pytest.warns(DataWarning, match="trained without the user features .'age'.: they are not read"):
+        model.partial_fit(pd.DataFrame({"user": [9], "item": [0], "rating": [5.0]}), user_features=named)

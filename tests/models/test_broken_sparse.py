@@ -162,6 +162,7 @@ def test_whole_matrices_of_every_format_pass():
         checked = checked_sparse("ratings", kind(square().astype(dtype)).asformat(form))
         assert (checked.toarray() == square()).all()
         assert checked.format == (form if form in ("csr", "csc", "coo") else "coo")
+        assert checked.nnz == np.count_nonzero(square())  # BSR fills its blocks with zeros
 
 
 def test_duplicates_unsorted_places_stored_zeros_and_spare_room_stay():

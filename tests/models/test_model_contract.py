@@ -39,6 +39,8 @@ from air_recsys.metrics import ndcg_at_k, rmse
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.trained import TrainedRecommender
 
+pytestmark = pytest.mark.filterwarnings("ignore:each row counts as one like")  # of ratings given to all models
+
 
 def scores_of_all(model, users, items):
     return model.predict(np.repeat(users, len(items)), np.tile(items, len(users)))

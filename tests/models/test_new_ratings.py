@@ -237,7 +237,7 @@ def test_ratings_that_are_all_equal_have_no_scale_but_that_of_finite_numbers(of_
 
 
 def test_a_ranker_takes_any_values_but_negative_ones():
-    model = GraphRanker(settings={}, n_factors=2).fit(table((1.0, 2.0)))
+    model = GraphRanker(settings={}, n_factors=2).fit(table((1.0,)))
     assert len(model.fold_in(of(values=[7.0])).recommend(2)) == 2
     for rating, message in ((-1.0, "ratings must be >= 0"), (np.nan, "ratings must be finite")):
         with fails(DataError, message):

@@ -43,7 +43,7 @@ def of_ratings(ids: str = "text", **settings: object) -> AIR:
 
 
 def of_likes(ids: str = "text") -> GraphRanker:
-    return AIR.for_likes(settings={}, device="cpu").fit(table(ids).query("rating > 3"))
+    return AIR.for_likes(settings={}, device="cpu").fit(table(ids).query("rating > 3").drop(columns="rating"))
 
 
 def write_files(folder: Path) -> Path:

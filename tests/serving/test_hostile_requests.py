@@ -68,7 +68,7 @@ def test_a_long_body_is_read_and_refused_and_an_endless_one_is_not_read():
 
 
 def test_a_refusal_repeats_little_of_the_request():
-    assert len(answered([(b"host", b"x" * 900_000)])[1]) < 400
+    assert answered([(b"host", b"z" * 900_000)])[1].count("z") == 199
 
 
 def test_limits_are_checked():

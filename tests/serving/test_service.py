@@ -222,6 +222,10 @@ def refused(answer, status, detail):
         ("/similar?user=u1&item=i1", 400, "expected either user or item"),
         ("/items?query=" + "a" * 201, 422, "query.query"),
         ("/nowhere", 404, "Not Found"),
+        ("/recommend/?user=u1", 404, "Not Found"),
+        ("/recommend?user=u1&k=3", 422, "the parameters user, n, include_seen, item, exclude, found 'k'"),
+        ("/recommend?user=u1&item[]=i1", 422, "found 'item[]'"),
+        ("/recommend?user=u1&user=u2", 422, "expected user once, found it 2 times"),
     ],
 )
 def test_bad_questions_are_errors_of_the_caller(service, path, status, detail):
@@ -246,6 +250,10 @@ def test_bad_questions_are_errors_of_the_caller(service, path, status, detail):
         ('{"ratings": [{"item": "i1", "rating": 1e999}]}', 422, "body.ratings.0.rating"),
         ('{"ratings": [{"item": "i1", "rating": 9}]}', 400, "expected ratings in 1..5"),
         ('{"ratings": [{"item": "i1", "rating": 4}, {"item": "i1", "rating": 5}]}', 400, "each item once"),
+        ('{"ratings": [{"item": "i1", "rating": true}]}', 422, "body.ratings.0.rating: Input should be a valid num"),
+        ('{"likes": ["i1"], "n": true}', 422, "body.n"),
+        ('{"likes": ["i1"], "n": 2, "n": 5}', 422, "body: expected each key once, found 'n' 2 times"),
+        ('{"ratings": [{"item": "i1", "item": "i2", "rating": 5}]}', 422, "found 'item' 2 times"),
         (json.dumps({"likes": ["i1"] * (MOST_IDS + 1)}), 422, "body.likes: List should have at most 10000 items"),
     ],
 )
@@ -255,9 +263,33 @@ def test_bad_bodies_are_errors_of_the_caller(service, body, status, detail):
 
 def test_a_body_of_another_type_or_for_another_model_is_no_request(service, likes):
     body, plain = json.dumps({"likes": ["i1"]}), {"content-type": "text/plain"}
-    refused(ask(make_app(service), "POST", "/fold-in", content=body, headers=plain), 422, "body")
+    app, packed = make_app(service), JSON | {"content-encoding": "gzip"}
+    refused(ask(app, "POST", "/fold-in", content=body, headers=plain), 415, "Content-Type: application/json, found 't")
+    refused(ask(app, "POST", "/fold-in", content=body, headers=packed), 415, "not packed, found Content-Encoding: 'g")
+    refused(ask(app, "POST", "/fold-in?n=3", content=body, headers=JSON), 422, "in the body alone, found 'n'")
     rated = {"ratings": [{"item": "i1", "rating": 5}]}
     refused(ask(make_app(Service(likes)), "POST", "/fold-in", json=rated), 400, "expected likes")
+
+
+MANY = [f"{number}{'z' * 900}" for number in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "how"),
+    [
+        ("GET", "/predict", {"params": {"user": "u1", "item": MANY}}),
+        ("GET", "/recommend", {"params": {"user": MANY[0]}}),
+        ("GET", "/items", {"params": {MANY[0]: "1"}}),
+        ("POST", "/fold-in", {"json": {"likes": MANY}}),
+        ("POST", "/fold-in", {"json": {"likes": ["i1"]} | dict.fromkeys(MANY, 1)}),
+        ("POST", "/fold-in", {"content": f'{{"{MANY[0]}": 1, "{MANY[0]}": 1}}', "headers": JSON}),
+        ("POST", "/fold-in", {"content": "{}", "headers": {"content-type": MANY[0]}}),
+    ],
+)
+def test_an_error_repeats_at_most_200_signs_of_a_request(service, method, path, how):
+    answer = ask(make_app(service), method, path, **how)
+    assert 400 <= answer.status_code < 500
+    assert 100 < answer.text.count("z") <= 200
 
 
 def test_long_bodies_are_refused_whether_they_say_so_or_not(service):
@@ -271,6 +303,12 @@ def test_long_bodies_are_refused_whether_they_say_so_or_not(service):
     refused(ask(app, "POST", "/fold-in", content=whole, headers=JSON), 413, "at most 100 bytes")
     refused(ask(app, "POST", "/fold-in", content=parts(), headers=JSON), 413, "at most 100 bytes")
     assert ask(app, "POST", "/fold-in", content=short, headers=JSON).status_code == 200
+
+
+def test_what_only_looks_is_answered_as_well(service):
+    for path in ("/health?now=1", "/", "/page.js?v=1", "/recommend?user=u1"):
+        assert ask(make_app(service), "HEAD", path).status_code == 200
+    assert ask(make_app(service), "HEAD", "/fold-in").status_code == 405
 
 
 def test_slow_bodies_are_refused(service):
@@ -320,7 +358,7 @@ def test_the_description_names_every_path_its_bounds_and_its_errors(service):
     operations = [operation for path in found["paths"].values() for operation in path.values()]
     for operation in operations:
         assert operation["description"].endswith(".")
-        assert {"200", "400", "404", "408", "413", "422", "503"} == set(operation["responses"])
+        assert {"200", "400", "404", "408", "413", "415", "422", "503"} == set(operation["responses"])
         problem = operation["responses"]["422"]["content"]["application/json"]["schema"]
         assert problem == {"$ref": "#/components/schemas/Problem"}
     fields = found["components"]["schemas"]["NewUser"]["properties"]

@@ -1,10 +1,12 @@
 """Servers in processes of their own and clients that know nothing of them: paths, load, stops, addresses."""
 
 import itertools
+import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +102,28 @@ def test_a_long_body_and_what_is_not_http_are_refused_and_others_go_on(server, c
     assert client.get("health").status_code == 200
 
 
+def test_clients_that_leave_are_no_news(server, client):
+    """The log stays empty, which `server` sees."""
+    body = json.dumps({"likes": ["i1", "i2"], "n": 20, "reasons": 3}).encode()
+    head = b"POST /fold-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    whole = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"
+    reset = struct.pack("ii", 1, 0)
+    for sent, how in itertools.product((head, whole[:-9], whole, whole * 20, chunked), (None, reset)):
+        with connected(server)[0] as talking:
+            if how:
+                talking.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, how)
+            talking.sendall(sent)
+    assert client.get("health").status_code == 200
+
+
+@PROC
+def test_connections_may_be_as_many_as_the_system_allows(server):
+    limits = Path(f"/proc/{server.process.pid}/limits").read_text(encoding="utf-8")
+    soft, hard = re.findall(r"Max open files\s+(\S+)\s+(\S+)", limits)[0]
+    assert soft == hard
+
+
 def requests():
     """Requests of every kind, good and bad, each with the status that it has to have."""
     for number in itertools.count():
@@ -157,7 +181,8 @@ def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkey
             with httpx.Client(base_url=server.address, timeout=120) as client:
                 listed = of(client.get("recommend", params={"user": "u3", "n": 5}))["items"]
             assert [row["item"] for row in listed] == expected
-        workers = children(server.process.pid)
+        workers = below(server.process.pid)
+        assert len(workers) == 4
         assert len(list(tmp_path.glob("air-recsys-serve-*"))) == 1
     finally:
         ended = server.end()
@@ -174,7 +199,7 @@ def test_processes_end_with_the_one_that_started_them_and_the_next_start_clears_
     server = Running(files / "likes.air", "--port", 0, "--workers", 2)
     with httpx.Client(base_url=server.address, timeout=120) as client:
         assert of(client.get("health"))["learned_from"] == "likes"
-    workers = children(server.process.pid)
+    workers = below(server.process.pid)
     server.process.kill()
     server.process.communicate(timeout=60)
     wait_for_the_end_of(workers)
@@ -185,11 +210,10 @@ def test_processes_end_with_the_one_that_started_them_and_the_next_start_clears_
     assert (len(left), len(present), left & present) == (1, 1, set())
 
 
-def children(process: int) -> list[str]:
-    """The workers of a server, and the process in which Python looks after what they share."""
+def below(process: int | str) -> list[str]:
+    """The workers of a server, the process that they are forked from, and the one that looks after what they share."""
     found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
-    assert len(found) == 3
-    return found
+    return [*found, *itertools.chain.from_iterable(map(below, found))]
 
 
 def wait_for_the_end_of(processes: list[str]) -> None:
@@ -270,6 +294,7 @@ def test_what_cannot_be_served_is_said_in_a_line(files, tmp_path):
             ),
         ):
             assert_refused(cli("serve", *words), message)
+        assert "expected a host" not in cli("serve", tmp_path / "none.air", "--port", 0, "--host", "[::1]").err
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "no such host", "10.255.255.1"])

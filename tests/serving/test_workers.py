@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from functools import partial
+from multiprocessing import forkserver
 
 import pytest
 
@@ -60,6 +61,7 @@ def test_a_process_that_ends_is_replaced_and_all_end_together(tmp_path):
 
 @pytest.mark.parametrize("work", [partial(fail, DataError("no data")), end_at_once])
 def test_a_process_that_cannot_start_is_an_error(work, capfd):
+    forkserver._forkserver._stop()  # it writes to the standard error of the test that started it
     with pytest.raises(AirRecsysError, match="a process could not start, its status was"):
         keep_working(work, 1, threading.Event())
     err = capfd.readouterr().err

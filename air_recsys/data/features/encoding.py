@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -54,6 +55,13 @@ class Encoding(NamedTuple):
             raise DataError(f"expected the {kind} features {absent}, found {quoted(list(table.columns))}")
         return np.concatenate([column.encode(cells_of(table, column)) for column in self.columns], axis=1)
 
+    def encode_new(self, table: pd.DataFrame, kind: str) -> np.ndarray:
+        """Return what `encode` does for a table after the training; a line names columns that are not read."""
+        if unread := sorted(set(table.columns) - {column.name for column in self.columns}):
+            told = f"the model was trained without the {kind} features {quoted(unread)}: they are not read"
+            warnings.warn(told, DataWarning, stacklevel=2)
+        return self.encode(table, kind)
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return the columns as JSON holds them."""
         return [column.to_json() for column in self.columns]
@@ -89,6 +97,7 @@ def _checked(column: Column) -> Column:
 KINDS = ("number", "flag", "levels")
 SEPARATORS = ("|", ",", ";")
 """Signs between the levels of a text; the latter ones only where the parts between them repeat."""
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 MOST = 1000
 """Features that a table may have."""
 _LARGEST = 1e150  # of a number, whose square is finite
@@ -178,7 +187,7 @@ def _numbers(name: str, cells: pd.Series) -> np.ndarray:
 def _of_levels(name: str, cells: pd.Series) -> Column | None:
     separator = _separator_of(name, cells)
     counts: pd.Series = _levels_of(name, cells, separator).value_counts()
-    told: Any = counts[(counts > 1) & (counts < len(cells))].sort_index()
+    told = pd.Series(counts[(counts > 1) & (counts < len(cells))]).sort_index()
     if len(told) > MOST:
         raise DataError(
             f"expected at most {MOST} levels in the column {name!r}, found {len(told)}: leave it out, or join "
@@ -192,7 +201,14 @@ def _of_levels(name: str, cells: pd.Series) -> Column | None:
 
 def _separator_of(name: str, cells: pd.Series) -> str:
     """Return the sign between the levels of texts: another than the usual one, with a line, where its parts repeat."""
+    if name.endswith("_seq"):  # of RecBole
+        return " "
     texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
+    numbers = set(filter(_NUMBER.fullmatch, texts))
+    other = next((text for text in texts if "," in text or text not in numbers), None)
+    if other is not None and 2 * len(numbers) >= len(texts):
+        told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
+        warnings.warn(told, DataWarning, stacklevel=2)
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:

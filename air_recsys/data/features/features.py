@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -9,10 +10,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import usual_column
+from air_recsys.data.columns import UNNAMED, column_of_ids
 from air_recsys.data.features.encoding import Encoding
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 
 
@@ -66,8 +68,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     Parameters
     ----------
     features : DataFrame, ndarray or SciPy sparse
-        A table is indexed by id, or has the ids in a column named `kind`. A matrix has a row for each of `ids`, in
-        their order; its columns are named by their numbers.
+        A table (of pandas, Polars, ...) is indexed by id, or has the ids in a column named `kind`. If its rows are
+        only numbered, the column may also be called "id", or by a usual name such as "movieId". A matrix has a row for
+        each of `ids`, in their order; its columns are named by their numbers.
     kind : str
         "user" or "item".
     ids : ndarray
@@ -79,10 +82,15 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         For a repeated or missing id, two columns of one name, a matrix without one row per id, a table with none of
         `ids`, or no columns.
     """
+    features = as_pandas(features)
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
-    column = usual_column(kind, kind, list(table.columns)) if isinstance(table.index, pd.RangeIndex) else kind
+    numbered = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    column = column_of_ids(kind, list(table.columns)) if numbered else kind
     if column is not None and column in table.columns:
         table = table.set_index(column)
+    if unnamed := [name for name in table.columns if str(name).startswith(UNNAMED)]:
+        warnings.warn(f"{kind} features without a name are left out: {quoted(unnamed)}", DataWarning, stacklevel=6)
+        table = table.drop(columns=unnamed)
     if isinstance(table.index, pd.MultiIndex):
         raise DataError(f"expected a table of {kind} features indexed by id, found an index of several levels")
     if table.empty:
@@ -100,8 +108,22 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         twice = named.columns[named.columns.duplicated()]
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
     if ids.size:
-        IdIndex(ids, kind).check_shared(table.index.to_numpy(), "features")
+        known = IdIndex(ids, kind)
+        known.check_shared(table.index.to_numpy(), "features")
+        if isinstance(table.index, pd.RangeIndex) and (known.lookup(own) < 0).any():
+            _tell_row_numbers(own, ids, kind)
     return named
+
+
+def _tell_row_numbers(rows: np.ndarray, ids: np.ndarray, kind: str) -> None:
+    """Raise `DataError` where row numbers are taken for ids, one for each; warn where they may be."""
+    if rows.size == ids.size:
+        raise DataError(
+            f"expected {kind} features indexed by id, or with a column {kind}, found row numbers 0..{rows.size - 1} "
+            f"for ids such as {quoted(ids.tolist()[-1])}: features.to_numpy() has a row for each of the ids"
+        )
+    told = "have no column of ids: their row numbers count as ids, and some are none of the data"
+    warnings.warn(f"{kind} features {told}", DataWarning, stacklevel=7)
 
 
 def _of_matrix(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

@@ -162,22 +162,25 @@ def first_line(path: Path, encoding: str | None = None) -> str:
         empty = f"no text in the first {MOST_EMPTY_LINES} lines" if more else "an empty file"
         fault = "a NUL byte; is it encoding='utf-16' (in the shell --encoding utf-16)?" if header else empty
         raise DataFileError(f"{path}: expected text that starts with a header line, found {fault}")
+    if header[:4].casefold() == "sep=":
+        raise DataFileError(f"{path}, line 1: expected the names of columns, found {header!r} for Excel: leave it out")
     return header
 
 
 def check_width(path: Path, form: Form, most: int = MOST_COLUMNS) -> None:
-    """Raise where a table has more than so many columns, or its first row is wider than its header.
+    """Raise where a table has more than so many columns, or its first row is wider than its header or split otherwise.
 
     pandas takes the surplus for an index of as many levels, which costs minutes for a file of a megabyte.
     """
     records = form.records(path)
     header = next(records, (1, []))[1]
-    line, fields = next(records, (1, header))
     if len(header) > most:
         raise DataFileError(f"{path}, line 1: expected at most {most:,} columns, found {len(header):,}")
-    if len(fields) > len(header):
-        expected = f"{len(header)} fields separated by {form.separator!r}, as in the header"
-        raise malformed(path, line, expected, form.separator.join(fields))
+    are_blanks = form.separator == BLANKS  # between which no field can be empty
+    for line, fields in itertools.islice(records, _LOOKED_AT if are_blanks else 1):
+        if len(fields) > len(header) or (are_blanks and len(fields) < len(header)):
+            expected = f"{len(header)} fields separated by {form.separator!r}, as in the header"
+            raise malformed(path, line, expected, form.separator.join(fields))
 
 
 def check_spans(path: Path, form: Form) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.readers.forms import Writing, ending_of
+from air_recsys.data.columns import named_column
+from air_recsys.data.readers.forms import Writing, first_line
 from air_recsys.data.readers.ratings_text import as_integers
 from air_recsys.data.readers.sources import open_text, regular
-from air_recsys.data.readers.tables import existing, read_table
-from air_recsys.exceptions import DataFileError, quoted
+from air_recsys.data.readers.tables import existing, is_parquet, read_names, read_table
+from air_recsys.exceptions import DataFileError, DataWarning, quoted
 
-_FASTA = (".fasta", ".fa", ".faa")
+_TARGETS = ("target", "protein", "gene")  # names of a first column that has no drugs
+_TEXT = re.compile(  # SMILES with more than letters, and sequences
+    r"(?=.*[=#()\[\]@\d])(?:[BCNOPSFIHbcnops\d@+\-=#%/\\.()\[\]:*]|Cl|Br|Na|Si|Se){5,}|[A-Z*]{20,}"
+)
 
 
 def read_pairs(
@@ -25,6 +31,7 @@ def read_pairs(
     sep: str | None = None,
     encoding: str | None = None,
     quote: bool | None = None,
+    transpose: bool = False,
 ) -> pd.DataFrame:
     r"""Read recorded pairs from a long table, with one pair per row, or a wide one, with one drug per row.
 
@@ -38,6 +45,8 @@ def read_pairs(
         The column of 0 and 1 of a long table, if its name is not interaction.
     sep, encoding, quote : optional
         How text is written, see `air_recsys.datasets.read_ratings`.
+    transpose : bool
+        Whether a wide table has one target per row.
 
     Returns
     -------
@@ -61,14 +70,21 @@ def read_pairs(
     caffeine   NaN   1
     >>> folder.cleanup()
     """
-    names = [name for name in (drug, target) if name]
     with regular(path) as source:
         file = existing(source, "pairs")
-        table = read_table(file, "pairs", [0, *names], Writing(sep, encoding, quote))
+        writing = Writing(sep, encoding, quote)
+        header = read_names(file, writing)
+        drug, target = (str(named_column(name, header) or name) for name in (drug, target))
+        names = [name for name in (drug, target) if name]
+        table = read_table(file, "pairs", [0, *names], writing)
     if drug not in table or target not in table:
-        if value is not None:
+        if value is not None or not {*names} <= {"drug", "target", *table.columns}:
             raise DataFileError(f"{file}: expected the columns {quoted(names)}, found {quoted(list(table.columns))}")
-        return _by_first_column(file, table)
+        wide = _by_first_column(file, table)
+        first = str(table.columns[0])
+        return wide.T if transpose else wide.rename_axis(first if first.casefold() in _TARGETS else None)
+    if transpose:
+        raise DataFileError(f"{file}: expected a wide table to transpose, found the columns {quoted(names)}")
     lacking = np.flatnonzero(table[names].isna().any(axis=1))
     if lacking.size:
         raise DataFileError(f"{file}: expected a drug and a target in each row, found row {lacking[0] + 1} without")
@@ -114,7 +130,7 @@ def read_texts(path: str | Path, *, sep: str | None = None, encoding: str | None
     Parameters
     ----------
     path : str or Path
-        A table as for `read_pairs`; or a ``.fasta``, ``.fa`` or ``.faa`` file, whose ids end at the first space.
+        A table as for `read_pairs`; or FASTA, whose ids end at the first space.
     sep, encoding : optional
         How text is written, see `air_recsys.datasets.read_ratings`.
 
@@ -135,7 +151,8 @@ def read_texts(path: str | Path, *, sep: str | None = None, encoding: str | None
     """
     with regular(path) as source:
         file = existing(source, "texts")
-        ids, texts = _of_fasta(file, encoding) if _is_fasta(file) else _of_table(file, Writing(sep, encoding))
+        is_fasta = _is_fasta(file, encoding)
+        ids, texts = _of_fasta(file, encoding) if is_fasta else _of_table(file, Writing(sep, encoding))
     found = pd.Series(texts, pd.Index(as_integers(ids)), dtype=object)
     twice = found.index[found.index.duplicated()]
     if len(twice):
@@ -143,14 +160,20 @@ def read_texts(path: str | Path, *, sep: str | None = None, encoding: str | None
     return found
 
 
-def _is_fasta(file: Path) -> bool:
-    return ending_of(file) in _FASTA
+def _is_fasta(file: Path, encoding: str | None) -> bool:
+    return not is_parquet(file) and first_line(file, encoding).lstrip().startswith(">")
 
 
 def _of_table(file: Path, writing: Writing) -> tuple[list[str], list[str]]:
     table = read_table(file, "texts", [0, 1], writing)
     if table.shape[1] < 2:
         raise DataFileError(f"{file}: expected a column of ids and one of texts, found {table.shape[1]}")
+    id, text, *others = map(str, table.columns)
+    if _TEXT.fullmatch(text):
+        raise DataFileError(f"{file}, line 1: expected a header line such as id,text, found the text {quoted(text)}")
+    if re.search("smiles|seq|fasta", " ".join(others).casefold()):
+        told = f"{file}: reads {quoted(text)} of {quoted(id)}, but does not read {quoted(others)}"
+        warnings.warn(told, DataWarning, stacklevel=3)
     lacking = np.flatnonzero(table.iloc[:, :2].isna().any(axis=1))
     if lacking.size:
         raise DataFileError(f"{file}: expected an id and a text in each row, found row {lacking[0] + 1} without")
@@ -165,8 +188,6 @@ def _of_fasta(file: Path, encoding: str | None) -> tuple[list[str], list[str]]:
         if line.startswith(">"):
             ids.append(line[1:].split(maxsplit=1)[0] if line[1:].strip() else "")
             texts.append("")
-        elif line and not texts:
-            raise DataFileError(f"{file}: expected a line with > and an id first, found {line[:20]!r}")
         elif line:
             texts[-1] += line
     if not all(ids):

@@ -46,9 +46,9 @@ class ColumnNames(NamedTuple):
         lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
         return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
 
-    def tell(self, header: list[str]) -> None:
+    def tell(self, found: Self, header: list[str]) -> None:
         """Warn of columns that a caller may not expect to be read, or not to be, see `tell_columns`."""
-        tell_columns({role: name for role, name in self._asdict().items() if name is not None}, header, stacklevel=6)
+        tell_columns(self._asdict(), found._asdict(), header, stacklevel=6)
 
     def lacking(self, header: list[str]) -> str:
         """Return what a header was expected to have and has, as the end of a message."""
@@ -132,7 +132,7 @@ class RatingColumns:
             allow_negative=rules.allow_negative,
             rating_scale=rules.rating_scale,
             copy=False,
-        ).without_codes()
+        ).checked(self._names.user, self._names.item)
 
     def to_table(self) -> Table:
         """Return ids and ratings, of which there may be none; nothing can be appended after that."""

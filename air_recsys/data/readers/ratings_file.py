@@ -18,7 +18,14 @@ from air_recsys.data.readers.forms import FOUND, Form, Writing, first_line, form
 from air_recsys.data.readers.lines import build_interactions
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, Rules
 from air_recsys.data.readers.ratings_parquet import find_columns, find_parts, read_parquet
-from air_recsys.data.readers.ratings_text import as_integers, choose_form, read_text, with_hint
+from air_recsys.data.readers.ratings_text import (
+    as_integers,
+    choose_form,
+    is_of_lists,
+    read_lists,
+    read_text,
+    with_hint,
+)
 from air_recsys.data.readers.sources import check_encoding, regular
 from air_recsys.data.readers.tables import is_parquet, read_table
 from air_recsys.data.scales import as_scale
@@ -79,7 +86,8 @@ def read_ratings(
     progress : bool, optional
         Show a progress bar; by default for more than 100 MB.
     columns : sequence of str, optional
-        Names of the first fields of each line, for a file of text without a header line.
+        Names of the first fields of each line, for a file of text without a header line. A file with a user and then
+        its items in each line, as those of LightGCN, is ``["user", "item", "..."]`` with ``rating=None``.
     rating_scale : tuple of float, optional
         Lowest and highest possible rating, see `Interactions`; by default the range of the data.
     missing : float, optional
@@ -157,7 +165,7 @@ def _source(
         raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
     found, header = find_columns(file, names)
     if found is not None:
-        found.tell(header)
+        names.tell(found, header)
     wide = wide_parquet(file, names) if found is None and file.is_file() else None
     return wide or partial(read_parquet, file, found or names)
 
@@ -165,6 +173,8 @@ def _source(
 def _source_of_text(
     file: Path, names: ColumnNames, writing: Writing, columns: Sequence[str] | None
 ) -> Wide | Callable[[Passed], RatingColumns]:
+    if is_of_lists(names, columns):
+        return partial(read_lists, file, names, writing)
     try:
         return partial(read_text, file, choose_form(file, names, columns, writing))
     except DataFileError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.readers.forms import Form, Writing, check_spans, check_width, first_line, forms_of
+from air_recsys.data.readers.forms import Form, Writing, check_spans, check_width, first_line, forms_of, widest
 from air_recsys.data.readers.lines import is_finite_number, malformed
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns
 from air_recsys.data.readers.sources import open_lines, undecodable
-from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
+from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning, ParameterError
 from air_recsys.storage.reading import ARCHIVE_ERRORS
 
 _ROWS_AT_ONCE = 1_000_000
+MORE = "..."
 
 
 class TextForm(NamedTuple):
@@ -50,15 +52,48 @@ def choose_form(path: Path, names: ColumnNames, columns: Sequence[str] | None, w
         header = form.split(first)
         found = names.among(header)
         if found is not None:
-            found.tell(header)
+            names.tell(found, header)
             return TextForm(form, found)
     lacking = f"{names.lacking(forms[0].split(first))} (separated by {forms[0].separator!r})"
     raise DataFileError(f"{path}, line 1: {with_hint(lacking, names)}")
 
 
+def is_of_lists(names: ColumnNames, columns: Sequence[str] | None) -> bool:
+    """Return whether `columns` end in "...": a user and its items per line, without ratings."""
+    if columns is None or columns[-1:] != [MORE]:
+        return False
+    if list(columns[:-1]) != [names.user, names.item] or names.given != [names.user, names.item]:
+        expected = f"columns that end in {MORE!r} to be a user, its items and no ratings (in the shell with --ranking)"
+        raise ParameterError(f"expected {expected}, found {list(columns)} for {names.given}")
+    return True
+
+
+def read_lists(path: Path, names: ColumnNames, writing: Writing, passed: Passed) -> RatingColumns:
+    """Read a file with a user and then its items per line, as those of NGCF and LightGCN."""
+    first = first_line(path, writing.encoding)
+    form = widest(forms_of(path, writing, first), first)
+    users, items, alone = [], [], 0
+    for line, (user, *liked) in form.records(path):
+        if not (user and all(liked)):
+            raise malformed(path, line, "a user and its items", form.separator.join([user, *liked]))
+        users += [user] * len(liked)
+        items += liked
+        alone += not liked
+    if alone:
+        warnings.warn(f"{path}: {alone} lines with a user alone are left out", DataWarning, stacklevel=5)
+    columns = RatingColumns(path, names, convert=as_integers)
+    for ids, texts in ((columns.users, users), (columns.items, items)):
+        ids.append(*pd.factorize(np.array(texts, dtype=object)))
+    columns.size = len(users)
+    passed(path.stat().st_size)
+    return columns
+
+
 def with_hint(lacking: str, names: ColumnNames) -> str:
     """Return what a header lacks, with a hint at files without one unless other columns are meant."""
     given = f"columns={names.given} (in the shell --columns {','.join(names.given)})"
+    if names.given == [names.user, names.item]:
+        given += f", with {MORE!r} as the last where a line has a user and all its items"
     return lacking if " meant" in lacking else f"{lacking}; a file without a header line needs {given}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
+import re
 import shutil
 import stat
 import sys
@@ -14,12 +16,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
+from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError, quoted
 from air_recsys.storage.reading import ARCHIVE_ERRORS, unpacked
 
 ONE_SIGN = "\x1f"
 """The unit separator of ASCII. It stands for a separator of two signs, which parsers do not know."""
 
+_FOREIGN = (
+    (rb"\xd0\xcf\x11\xe0", "an Excel workbook"),
+    (rb"\xfd7zXZ|BZh\d1AY|\x28\xb5\x2f\xfd|.{257}ustar", "a file packed by xz, bzip2, zstd or tar"),
+    (rb"\x80[\x02-\x05]|\x93NUMPY|SQLite format 3|ARROW1\0|\x89HDF", "a file of pickle, NumPy, SQLite, Feather, HDF5"),
+    (rb"\s*<(!doctype|html|\?xml)", "a page of HTML or XML"),
+    (rb'\s*(\[\s*)?\{\s*"', "JSON"),
+)
 _MOST_OF_A_LINE = 4 * 2**20  # bytes: a header of 100,000 items has two million
 _AT_ONCE = 1 << 16
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -39,19 +48,28 @@ def check_encoding(encoding: str | None) -> None:
 @contextmanager
 def regular(path: str | Path) -> Iterator[Path]:
     """Yield a file that can be read again and again: the same one, or a copy of standard input ("-") or of a pipe."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataFileError(f"expected the path of one file, found {type(path).__name__} {quoted(path)}")
     file = Path(path).expanduser()
     if str(path) != "-" and not _is_pipe(file):
         yield file
         return
+    name = "standard input" if str(path) == "-" else str(file)
     with tempfile.TemporaryDirectory(prefix="air-recsys-") as folder:
-        copy = Path(folder, "standard input" if str(path) == "-" else file.name)
+        copy = Path(folder, Path(name).name)
         with copy.open("wb") as target:
             if str(path) == "-":
+                if sys.stdin.isatty():
+                    sys.stderr.write("reading the standard input; Ctrl-D ends it\n")
                 shutil.copyfileobj(sys.stdin.buffer, target)
             else:
                 with file.open("rb") as source:
                     shutil.copyfileobj(source, target)
-        yield copy
+        try:
+            yield copy
+        except AirRecsysError as error:
+            error.args = tuple(str(each).replace(str(copy), name) for each in error.args)
+            raise
 
 
 def _is_pipe(file: Path) -> bool:
@@ -100,7 +118,11 @@ class Lines(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, content: BinaryIO, encoding: str | None, doubled: str | None) -> None:
         self._file, self._content, self._doubled = file, content, doubled
-        start = content.read(len(codecs.BOM_UTF8))
+        start = content.read(264)  # as many bytes as tell what a file is
+        for form, what in _FOREIGN:
+            if re.match(form, start, re.DOTALL | re.IGNORECASE):
+                mend = "save it as CSV, or read it with pandas and give the table"
+                raise DataFileError(f"{file.name}: expected text or Parquet, found {what}: {mend}")
         marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
         is_utf8 = (encoding is None and marked is None) or _is_utf8(encoding)
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding or str(marked))()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from air_recsys.data.columns import UNNAMED
 from air_recsys.data.readers.forms import FOUND, Form, Writing, check_spans, check_width, first_line, forms_of, widest
 from air_recsys.data.readers.ratings_parquet import parquet_errors
 from air_recsys.data.readers.sources import open_lines, undecodable
@@ -67,12 +68,14 @@ def read_table(
         with parquet_errors(file):
             return pd.read_parquet(file)
     form, header = form_of(file, writing)
-    twice = pd.Index(header if names is None else names)
+    twice = pd.Index([name for place, name in enumerate(header if names is None else names) if name or not place])
     if not twice.is_unique:
         repeated = quoted(str(twice[twice.duplicated()][0]))
-        raise DataFileError(f"{file}, line 1: expected columns of different names, found {repeated} twice")
+        raise DataFileError(f"{file}, line 1: expected a header, columns of different names, found {repeated} twice")
     check_width(file, form, MOST_COLUMNS)
-    return _with_numbers(file, _parsed(file, content, ids, form, names), ids)
+    table = _parsed(file, content, ids, form, names)
+    ends = [name for name in table.columns[1:] if name.startswith(UNNAMED) and bool(table[name].isna().all())]
+    return _with_numbers(file, table.drop(columns=ends), ids)  # each line may end with a separator
 
 
 def _parsed(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import column_of_item_ids, named_column
+from air_recsys.data.columns import column_of_ids, named_column
 from air_recsys.data.ids import integer_of
 from air_recsys.data.readers.forms import FOUND, Writing
 from air_recsys.data.readers.sources import UndecodableError, regular
@@ -51,7 +51,8 @@ def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOU
         names = _names_without_header(file, item_ids, writing)
         table = read_table(file, "titles", [0], writing, names=names)
         name = _column_of_ids(file, table, item_ids)
-        return (table if name == table.columns[0] else read_table(file, "titles", [name], writing)), name
+        as_written = [name, str(named_column("title", list(table.columns)))]
+        return read_table(file, "titles", as_written, writing, names=names), name
     except UndecodableError:
         if writing.encoding is not None:
             raise
@@ -95,7 +96,7 @@ def _with_ids(file: Path, table: pd.DataFrame, name: str, item_ids: np.ndarray) 
 def _column_of_ids(file: Path, table: pd.DataFrame, item_ids: np.ndarray) -> str:
     """Return the column of ids, or raise `DataFileError` with the column that holds some where it has another name."""
     header = list(table.columns)
-    name = column_of_item_ids(header)
+    name = column_of_ids("item", header)
     if name is not None and len(header) > 1:
         return str(name)
     known = [str(each) for each in item_ids.tolist()]

@@ -17,6 +17,8 @@ Kind = Literal["auto", "tanimoto", "cosine", "rbf"]
 _KINDS = ("auto", "tanimoto", "cosine", "rbf")
 _RADIUS, _BITS = 2, 2048  # of Morgan fingerprints
 _SHOWN = 3
+_MOST_UNKNOWN = 0.1  # of a sequence: more of it makes sequences alike
+_LEAST_OF_BITS = 1e9
 
 
 def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFrame:
@@ -55,8 +57,15 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
     rows = as_float(features, "features")
     if rows.size == 0 or not np.isfinite(rows).all():
         raise DataError(f"expected finite features of each row, found {np.sum(~np.isfinite(rows))} that are not")
+    for name, column in zip(features.columns, rows.T, strict=True):
+        if column.max() > _LEAST_OF_BITS and all(set(f"{each:.9e}".split("e")[0]) <= set("01.") for each in column):
+            raise DataError(f"expected a column for each bit, found {name!r} that has all bits in one: {column[0]:g}")
     if kind == "auto":
-        kind = "tanimoto" if np.isin(rows, (0, 1)).all() else "rbf"
+        others = np.flatnonzero(~np.isin(rows, (0, 1)).all(axis=0))
+        kind = "rbf" if others.size else "tanimoto"
+        if 0 < others.size < rows.shape[1]:
+            told = f"takes kind='rbf': all columns but {quoted(features.columns[others].tolist())} are 0 or 1"
+            warnings.warn(told, DataWarning, stacklevel=2)
     if kind == "tanimoto" and rows.min() < 0:
         raise DataError(f"expected features of at least 0 for kind='tanimoto', found {rows.min():g}")
     return _table({"tanimoto": _tanimoto, "cosine": _cosine, "rbf": _rbf}[kind](rows), features.index)
@@ -68,14 +77,15 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
     Parameters
     ----------
     sequences : mapping or Series
-        Sequence of amino acids or bases for each id; upper and lower case are equal.
+        Sequence of amino acids or bases for each id; upper and lower case are equal, blanks and a last * do not count.
+        X counts as a letter, with a warning where a tenth is X.
     k : int
         Number of letters of a word.
 
     Raises
     ------
     DataError
-        For a sequence that is not text or shorter than k, and for a repeated id.
+        For a sequence that has other signs than letters or is shorter than k, and for a repeated id.
 
     Notes
     -----
@@ -91,7 +101,14 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
     from sklearn.metrics.pairwise import cosine_similarity
 
     check_integer("k", k, minimum=1)
-    given = _texts("sequences", sequences)
+    given = _texts("sequences", sequences).map(lambda text: "".join(text.split()).removesuffix("*"))
+    strange = given.str.extract("([^A-Za-z])", expand=False).dropna()
+    if len(strange):
+        raise DataError(f"expected sequences of letters, found {strange.iloc[0]!r} in that of {strange.index[0]!r}")
+    masked = given.index[given.str.count("[Xx]") > _MOST_UNKNOWN * given.str.len()].tolist()
+    if masked:
+        told = f"{len(masked)} sequences are more than a tenth X, which makes them alike: {quoted(masked[:_SHOWN])}"
+        warnings.warn(told, DataWarning, stacklevel=2)
     short = given.index[given.str.len() < k]
     if len(short):
         raise DataError(f"expected sequences of {k} letters or more, found {given[short[0]]!r} for {short[0]!r}")
@@ -136,6 +153,8 @@ def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:
 
 
 def _texts(name: str, given: Mapping[Any, str] | pd.Series) -> pd.Series:
+    if not isinstance(given, pd.Series | Mapping):
+        raise DataError(f"expected {name} as a Series by id or a mapping of ids, found {type(given).__name__}")
     texts = given if isinstance(given, pd.Series) else pd.Series(dict(given), dtype=object)
     if texts.empty:
         raise DataError(f"expected {name}, found none")
@@ -178,6 +197,7 @@ def _table(similarity: np.ndarray, ids: pd.Index) -> pd.DataFrame:
 
 _POWERS = {"M": 0, "mM": 3, "uM": 6, "nM": 9, "pM": 12}
 _LEAST, _LARGEST = 1e-14, 1e-1  # mol/l: tighter and looser than what is measured
+_OF_LOGARITHMS, _MANY = (2, 12), 10  # values that are pKd already, where they are so many
 _NAMED = 5
 
 Table = TypeVar("Table", pd.Series, pd.DataFrame)
@@ -200,7 +220,7 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
     Warns
     -----
     DataWarning
-        If rows are below 0.01 pM or above 0.1 M, as if units were mixed.
+        If rows are below 0.01 pM or above 0.1 M, as if units were mixed, or all are like pKd already.
 
     Examples
     --------
@@ -225,6 +245,10 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
             DataWarning,
             stacklevel=2,
         )
+    known = numbers[~np.isnan(numbers)]
+    if known.size >= _MANY and _OF_LOGARITHMS[0] <= known.min() and known.max() <= _OF_LOGARITHMS[1]:
+        told = f"all values lie in {known.min():g}..{known.max():g}, as if they were pKd already"
+        warnings.warn(told, DataWarning, stacklevel=2)
     found: Any = values.astype(np.float64)
     found[:] = -np.log10(molar)
     return found

@@ -26,6 +26,7 @@ from air_recsys.models.drug_target.similarities import (
     Similarities,
     adjacency_of,
     as_similarity,
+    check_sides,
     ids_of,
     known_sides,
     with_nearest,
@@ -41,6 +42,7 @@ from air_recsys.models.drug_target.whole import (
     score_parts,
 )
 from air_recsys.models.ranking.ties import best_of
+from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.storage.validation import check_integer, check_parameters, integer, real
@@ -144,7 +146,10 @@ class DrugTargetAIR(BaseEstimator):
         """
         check_parameters(self)
         resolve_device(self.device)
-        data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
+        pairs = as_pairs(interactions)
+        is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
+        check_sides(pairs, drug_similarity, target_similarity, is_long=is_long)
+        data = with_ids(pairs, ids_of(drug_similarity), ids_of(target_similarity))
         fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
@@ -154,6 +159,7 @@ class DrugTargetAIR(BaseEstimator):
     def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
         self._device = str(resolve_device(self.device))
         values, weights = self._recorded(data)
+        check_kept(data, stacklevel=4)
         given = (
             as_similarity("drug_similarity", drug_similarity, data.user_ids, stacklevel=4),
             as_similarity("target_similarity", target_similarity, data.item_ids, stacklevel=4),
@@ -338,15 +344,16 @@ class DrugTargetAIR(BaseEstimator):
             (model.drug_graph_, model.target_graph_),
             model._answers.kept,
         )
-        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
+        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self.from_contents)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, with the errors of `Recommender.load`; no code in the file is run."""
-        return read_contents(path, cls._restored)
+        return read_contents(path, cls.from_contents)
 
     @classmethod
-    def _restored(cls, contents: Contents) -> Self:
+    def from_contents(cls, contents: Contents) -> Self:
+        """The model that the content of a file describes."""
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.exceptions import DataError, quoted
+from air_recsys.exceptions import DataError, DataWarning, quoted
 
 _SIDES = (("drug", "target"), ("user", "item"))
 _VALUES = ("interaction", "value", "label", "rating")
 _SHOWN = 3
+_FORMS = (
+    "; a wide table has the names of the drugs in its index (table.set_index), a long one has columns that are named "
+    "drug and target (in the shell --drug-column and --target-column take others)"
+)
+_OF_TARGETS = re.compile(  # KEGG, UniProt, Ensembl, and sequences
+    r"(hsa|mmu|rno):?\d+|([OPQ]\d[A-Z\d]{3}\d|[A-NR-Z]\d([A-Z][A-Z\d]{2}\d){1,2})(-\d+)?|ENS[A-Z]*[GP]\d+"
+    r"|(?=.*[DEGHKLMQRTVWY])[A-Z]{20,}"
+)
+_MOST = 0.9  # of the names of a side
+_STACKLEVEL = 4  # of a warning: the caller of a fit
 
 
 def as_pairs(given: Any) -> Interactions:
@@ -27,13 +41,27 @@ def as_pairs(given: Any) -> Interactions:
         interact. Any other table is wide: one row per drug, named by the index, and one column per target; NaN if
         nothing is recorded. Other containers are read as by `Interactions.from_csr` and `Interactions.from_dense`.
     """
+    given = as_pandas(given)
     if not isinstance(given, pd.DataFrame):
         return as_interactions(given)
-    names = {str(name).strip().casefold(): name for name in given.columns}
-    for drug, target in _SIDES:
-        if drug in names and target in names:
-            return _long(given, names, drug, target)
-    return _wide(given)
+    names: dict[Any, Any] = {str(name).strip().casefold(): name for name in given.columns}
+    names |= {name: name for name in given.columns}  # the one that is written so goes first
+    sides = next((side for side in _SIDES if side[0] in names and side[1] in names), None)
+    data = _wide(given) if sides is None else _long(given, names, *sides)
+    for kind, ids in (("drug", data.user_ids), ("target", data.item_ids)):
+        _tell_ids(kind, ids)
+    return data
+
+
+def _tell_ids(kind: str, ids: np.ndarray) -> None:
+    """Warn of names that hold other names."""
+    texts = {id for id in ids.tolist() if isinstance(id, str)}
+    several = sorted(
+        text for text in texts if re.search("[|;]", text) and not texts.isdisjoint(re.split(r"\s*[|;]\s*", text))
+    )
+    if several:
+        told = f"{len(several)} names of {kind}s hold several, but count as one each: {quoted(several[:_SHOWN])}"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
 
 
 def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -> Interactions:
@@ -80,18 +108,34 @@ def without_evidence(data: Interactions, similarities: Sequence[np.ndarray | Non
 
 def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) -> Interactions:
     values = [names[name] for name in _VALUES if name in names]
-    others = [name for key, name in names.items() if key not in (*_VALUES, drug, target)]
+    read = [names[drug], names[target], *values]
+    others = [name for name in table.columns if name not in read]
     numbers = [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
     if len(values) > 1 or (not values and numbers):
         raise DataError(
             f"expected one column of values named {', '.join(_VALUES[:-1])} or {_VALUES[-1]}, or none where all pairs "
-            f"interact, found {quoted(values or numbers)}: rename it, or drop it"
+            f"interact, found {quoted(values or numbers)}: rename it, or drop it (in the shell --value-column)"
         )
+    unread = [name for name in others if not values or re.search("drug|target", str(name).casefold())]
+    if unread:
+        meaning = "" if values else ", all of which interact"
+        told = f"reads pairs of {quoted(read[0])} and {quoted(read[1])}{meaning}, but does not read {quoted(unread)}"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     if values and pd.api.types.is_bool_dtype(table[values[0]]):
         table = table.assign(**{str(values[0]): table[values[0]].astype(float)})
-    return Interactions.from_frame(
-        table, user=names[drug], item=names[target], rating=values[0] if values else None, duplicates="error"
-    )
+    taken: Any = partial(Interactions.from_frame, table[read], *(*read, None)[:3], allow_negative=True)
+    data = taken(duplicates="first")
+    if data.n_ratings < len(table):
+        apart = np.flatnonzero(taken(duplicates="mean").ratings != data.ratings)
+        if apart.size:
+            pair = data.to_frame().iloc[apart[0]]
+            raise DataError(
+                f"expected one value for each pair, found {apart.size} pairs with several, the first of "
+                f"{pair['user']!r} and {pair['item']!r}: keep one row of each"
+            )
+        told = f"{len(table) - data.n_ratings} rows repeat a pair and its value: each counts once"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
+    return data
 
 
 def _wide(table: pd.DataFrame) -> Interactions:
@@ -101,25 +145,33 @@ def _wide(table: pd.DataFrame) -> Interactions:
         twice = labels[labels.duplicated()].unique()
         if len(twice):
             raise DataError(
-                f"expected each {kind} once, found {len(twice)} of them again: {quoted(list(twice[:_SHOWN]))}"
+                f"expected each {kind} once, found {len(twice)} of them again: {quoted(list(twice[:_SHOWN]))}{_FORMS}"
             )
-    columns = [_numbers(table, name) for name in table.columns]
-    return Interactions.from_dense(np.column_stack(columns), table.index, table.columns, allow_negative=True)
+    _tell_transposed(table)
+    return Interactions.from_dense(_labels(table), table.index, table.columns)
 
 
-def _numbers(table: pd.DataFrame, name: Any) -> np.ndarray:
-    """Return a column as numbers, (n_drugs,)."""
-    found = table[name]
-    numbers = pd.Series(pd.to_numeric(found, errors="coerce"))
-    text = np.flatnonzero(numbers.isna() & found.notna())
-    if not text.size:
-        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    if name == table.columns[0] and text.size == len(table):
+def _labels(table: pd.DataFrame) -> np.ndarray:
+    """Return a wide table of 0 and 1, NaN where nothing is recorded, (n_drugs, n_targets)."""
+    values = table.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    strange = np.argwhere(np.where(np.isnan(values), table.notna(), ~np.isin(values, (0, 1))))
+    if strange.size:
+        row, column = strange[0]
+        found = quoted(table.astype(object).iat[row, column])
         raise DataError(
-            f"expected numbers, found text in the whole first column {name!r}: if it has the names of the drugs, take "
-            f"table.set_index({name!r})"
+            f"expected 1 for pairs that interact and 0 for others, found {found} for the drug {table.index[row]!r} and"
+            f" the target {table.columns[column]!r}: of affinities take a threshold, or AIR.for_ratings{_FORMS}"
         )
-    row = text[0]
-    raise DataError(
-        f"expected numbers, found {found.iloc[row]!r} for the drug {table.index[row]!r} and the target {name!r}"
+    return values
+
+
+def _tell_transposed(table: pd.DataFrame) -> None:
+    """Warn where the rows have names of targets, and the columns have not."""
+    rows, columns = (
+        np.mean([_OF_TARGETS.fullmatch(str(label)) is not None for label in labels])
+        for labels in (table.index, table.columns)
     )
+    if str(table.index.name).casefold() in ("target", "protein", "gene") or rows > _MOST > 1 - _MOST > columns:
+        told = f"the rows look like targets, such as {quoted(table.index[0])}, and are taken as drugs: if they are"
+        told += " targets, pass table.T (in the shell --transpose)"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL + 1)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.data.columns import as_float
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.models.drug_target.completion import affinity, extension_weights
 
@@ -44,7 +45,9 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
         given = _aligned(name, given, ids)
     if sp.issparse(given):
         raise DataError(f"expected {name} as a DataFrame or an array, found a {type(given).__name__}")
-    matrix = as_float(given, name).copy()
+    given = as_float(given, name)
+    near = given.clip(0, 1)  # of values that rounding has put a little outside
+    matrix = np.where(np.abs(given - near) <= _EVEN, near, given)
     if matrix.shape != (len(ids), len(ids)):
         raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
     _check_scale(name, matrix)
@@ -58,6 +61,30 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
 def ids_of(given: Any) -> np.ndarray:
     """Return the ids that a table of similarities names, in its order; none for what has no names."""
     return np.asarray(given.index) if isinstance(given, pd.DataFrame) else np.empty(0, dtype=object)
+
+
+def check_sides(data: Interactions, drug_similarity: Any, target_similarity: Any, *, is_long: bool) -> None:
+    """Raise `DataError` for similarities that are those of the other side, or of no id of the data.
+
+    Warn of such without names beside a table of one pair a row, which may have its ids in another order.
+    """
+    sides = (("drug", data.users, drug_similarity), ("target", data.items, target_similarity))
+    for (kind, own, given), (_, other, _) in zip(sides, reversed(sides), strict=True):
+        ids, shape = ids_of(given), getattr(given, "shape", ())
+        if given is not None and is_long and not ids.size and own.ids.dtype == object:
+            told = f"{kind}_similarity has no names: taken in the order of sorted names, {quoted(own.ids.tolist())}"
+            warnings.warn(told, DataWarning, stacklevel=3)
+        if isinstance(given, pd.DataFrame):
+            is_own, is_other = (bool((index.lookup(ids) >= 0).any()) for index in (own, other))
+        else:
+            is_own, is_other = (shape[:1] in ((), (len(index),)) for index in (own, other))
+        if not is_own and (is_other or ids.size):
+            found = f"its index has such as {quoted(ids.tolist()[0])}" if ids.size else f"its shape is {shape}"
+            mend = "; are the rows of the pairs targets? Then pass table.T (in the shell --transpose)"
+            raise DataError(
+                f"expected {kind}_similarity of the {len(own)} {kind}s, such as {quoted(own.ids.tolist()[0])}, but "
+                f"{found}{mend if is_other else ''}"
+            )
 
 
 def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
@@ -100,7 +127,7 @@ def _check_own(name: str, matrix: np.ndarray, ids: np.ndarray) -> None:
     if len(ids) > 1 and not own.any() and others.any():
         raise DataError(
             f"expected {name} of 1 between an id and itself, found 0 everywhere, as distances have it: take "
-            "1 - distance, or exp(-distance)"
+            "1 - distance, or exp(-distance); if they are similarities, fill the diagonal with 1"
         )
     over = np.flatnonzero(others.max(axis=1, initial=0) > own + _EVEN)
     if over.size:

@@ -50,8 +50,7 @@ class FactorTraining:
     ) -> None:
         self.n_steps = training.n_steps
         self._pattern, self._width = pattern, min(n_factors, min(pattern.shape))
-        counts = np.maximum(np.bincount(pattern.indices, minlength=pattern.shape[1]), 1)
-        self._weights = (counts.astype(np.float64) ** -0.5).astype(np.float32)
+        self._weights = _weights_of_sources(pattern)
         self._training, self._seed, self._device, self._n_neighbors = training, seed, device, n_neighbors
         self._trainer: SoftmaxTrainer | None = None
 
@@ -105,6 +104,24 @@ class FactorTraining:
         graph = factor_graph(self._pattern, self._n_neighbors, self._seed, self._device) if self._n_neighbors else None
         start = ColumnFactors(axes, axes * (_SPREAD / spread), weights, graph)
         return SoftmaxTrainer(self._pattern, start, self._training, self._seed)
+
+
+def continued_factors(pattern: Csr, items: ItemFactors, n_steps: int, seed: int) -> ItemFactors:
+    """The factors after some more steps on a pattern, from where they are, on the CPU."""
+    weights = _weights_of_sources(pattern)
+    scale = np.float32(_SPREAD * items.targets.shape[1] ** 0.5)
+    sources, targets = (torch.from_numpy(each) for each in (items.sources / weights[:, None], items.targets * scale))
+    trainer = SoftmaxTrainer(
+        pattern, ColumnFactors(sources, targets, torch.from_numpy(weights)), SoftmaxTraining(n_steps), seed
+    )
+    if (error := train(trainer, progress=False).error) is not None:
+        raise error
+    return ItemFactors(trainer.factors.sources.numpy() * weights[:, None], trainer.factors.units().numpy())
+
+
+def _weights_of_sources(pattern: Csr) -> np.ndarray:
+    counts = np.maximum(np.bincount(pattern.indices, minlength=pattern.shape[1]), 1)
+    return (counts.astype(np.float64) ** -0.5).astype(np.float32)
 
 
 Begin = Callable[[Csr], FactorTraining]

@@ -17,7 +17,7 @@ import torch
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.lists import among
+from air_recsys.models.ranking.allowed import among
 from air_recsys.nn.devices import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds

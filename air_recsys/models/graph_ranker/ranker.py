@@ -6,12 +6,15 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.frames import as_pandas
+from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_likes
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
@@ -34,10 +37,11 @@ from air_recsys.models.graph_ranker.inputs import (
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
+from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
-from air_recsys.models.ranking.lists import Popular, allowed_items, list_length, most_liked, recommend_with
+from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
@@ -318,9 +322,9 @@ class GraphRanker(Recommender):
         """The graph that was learned, in its own unit."""
         return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
 
-    def as_data(self, interactions: Any) -> Interactions:
-        """The interactions that `fit` was given."""
-        return as_likes(interactions, timed=True)
+    def as_data(self, interactions: Any, **how: Any) -> Interactions:
+        """The interactions that the model was given; `how` goes to `as_likes`."""
+        return as_likes(interactions, timed=True, **how)
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -355,11 +359,11 @@ class GraphRanker(Recommender):
         Examples
         --------
         >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
-        >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[np.nan, np.nan, 1, np.nan]])
+        >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[0, 0, 1, 0], [0] * 4, [0] * 4])
         1.0
         """
         state, data = self._fitted(), as_likes(test, allow_negative=True)
-        return list_ndcg(state, data, ready_state(state).listed_scores)
+        return list_ndcg(state, data, ready_state(state).listed_scores, test)
 
     def recommend(
         self,
@@ -379,20 +383,17 @@ class GraphRanker(Recommender):
         check_choice("exclude_seen", exclude_seen, (True, False))
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
-        allowed = allowed_items(state.data.items, items, exclude)
-        length = list_length(n, state.data.n_items, allowed)
+        asked = asked_ids(user_ids, "user")
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
+        length, ranker = list_length(n, allowed.n_left), ready_state(state)
 
-        ranker = ready_state(state)
+        def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
+            return best_lists(ranker.scorers, users, length, seen=left_out, allowed=allowed.common)
 
-        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen = state.statistics.seen[users] if exclude_seen else None
-            return best_lists(ranker.scorers, users, length, seen=seen, allowed=allowed)
-
-        def popular() -> Popular:
-            return most_liked(state, length, allowed)
-
-        served = ranker.with_items()
-        return recommend_with(best, state, user_ids, length, clips=False, popular=popular, served=served)
+        popular, served = partial(most_liked, state, length), ranker.with_items()
+        how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}
+        return recommend_with(best, state, asked, length, **how)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
@@ -454,8 +455,42 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        new = as_likes(interactions, timed=True) if isinstance(interactions, pd.DataFrame) else interactions
+        new = as_pandas(interactions)
+        new = as_likes(new, timed=True) if isinstance(new, pd.DataFrame) else new
         return FoldedUsers(ready_state(self._fitted()), new)
+
+    def partial_fit(self, interactions: Any) -> Self:
+        """Take in new likes of known users, new users and new items, without a new training.
+
+        A like counts in the next list. The regression of known items stays; a new item gets that on its strongest
+        neighbours, and factors from those who have it. The factors take as many further steps as the share of the new
+        likes is of those of the training, a single like none, see `air_recsys.models.graph_ranker.users`. Other
+        threads read the old state or the new one.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            As for `fit`; positions of a matrix are ids here too. A pair that is there already counts once.
+
+        Raises
+        ------
+        DataError
+            Before any change: for negative values, and without timestamps where the settings need them.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> model = GraphRanker(settings={}, device="cpu").fit(seen)
+        >>> _ = model.partial_fit(pd.DataFrame({"user": [0, 7, 7], "item": [2, 0, 9]}))
+        >>> model.recommend([0, 7], n=1)["item"].tolist(), model.interactions_.n_items
+        ([9, 1], 5)
+        """
+        self.check_fitted()
+        data = self.as_data(interactions)
+        with lock_of(self):
+            self._state = with_likes(self._fitted(), data)
+        return self
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise an error: these scores are not products of factors."""

@@ -149,21 +149,47 @@ def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbor
     return sp.csr_array(by_columns.T)
 
 
+def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: float) -> Csr:
+    """The columns of H of some items alone, (n_items, number of them), as `neighborhood_weights` has them."""
+    columns = sp.csr_array(normalised.rows.T)
+    chosen = strongest_products(columns[items], columns, _NEIGHBORS, items, in_workers)
+    found = []
+    for place, item in enumerate(items):
+        span = slice(*chosen.indptr[place : place + 2])
+        neighbors, targets = chosen.indices[span], chosen.data[span].astype(np.float64)
+        near = columns[np.append(neighbors, item)].astype(np.float64)
+        own, gram = float((near[[-1]].data ** 2).sum()), (near[:-1] @ near[:-1].T).toarray()
+        gram.flat[:: neighbors.size + 1] += penalty
+        found.append(_column(gram, targets, own, (neighbors, int(item)), penalty))
+    rows, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    indptr = np.cumsum([0, *(places.size for places, _ in found)])
+    by_columns = sp.csr_array((values.astype(np.float32), rows, indptr), shape=(items.size, normalised.degrees.size))
+    return sp.csr_array(by_columns.T)
+
+
 def _regression(
     products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The positions and the values of a column of H."""
-    from scipy.linalg import solve
-
     span = slice(*nearest.indptr[item : item + 2])
     neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
-    if not neighbors.size:
-        return np.array([item]), np.array([own[item] / (own[item] + penalty)])
     gram = products[neighbors][:, neighbors].toarray().astype(np.float64)
     gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
+    return _column(gram, targets, own[item], (neighbors, item), penalty)
+
+
+def _column(
+    gram: np.ndarray, targets: np.ndarray, own: float, places: tuple[np.ndarray, int], penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The positions and the values of a column of H, of an item and its neighbours at `places`."""
+    from scipy.linalg import solve
+
+    neighbors, item = places
+    if not neighbors.size:
+        return np.array([item]), np.array([own / (own + penalty)])
     # Products too weak to be kept are missing: what is left need not be positive definite.
     weights = solve(gram, targets, assume_a="sym", check_finite=False)
-    gamma = penalty / (own[item] + penalty - targets @ weights)
+    gamma = penalty / (own + penalty - targets @ weights)
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
 
 

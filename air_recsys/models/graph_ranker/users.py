@@ -2,11 +2,24 @@ r"""The users of a fitted `GraphRanker`, trained and new ones: what scores them,
 
 Regression and factors serve any list of items. So a new user needs its items alone, and a trained user who is folded
 in gets the same scores again; all that was trained stays as it is.
+
+New likes of trained users, of new users and of new items leave the regression of known items as it is. Column j of H,
+for a new item j, is the regression on the strongest neighbours of the item; H is symmetric, so it is the row of the
+item, too. With the weights :math:`h_{ij}` of known neighbours i, and the factors :math:`x_u` of the users u who have
+the item, from its known items, the parts of the new item are
+
+.. math:: p_j = \sum_i |h_{ij}| p_i / \sum_i |h_{ij}|, \qquad q_j = \sum_u x_u / |\sum_u x_u|
+
+All factors of items then take further steps of their training, as many as the share of the new likes is of its steps:
+in a stream of likes, lists lose much where the factors stay, and nothing where the regression does. The factors of
+users are what their items make them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +27,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import UnknownIdError
+from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import ItemFactors
+from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     interaction_pattern,
@@ -29,10 +42,13 @@ from air_recsys.models.graph_ranker.inputs import (
     with_half_life,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.regression import regression_scorer
+from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
+from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import as_rows, check_signs
-from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
+from air_recsys.models.partial_fit import merge
+from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.lists import UnknownUsers, most_liked, recommendation_frame
 from air_recsys.models.state import FittedState
 
 
@@ -142,7 +158,7 @@ class FoldedUsers:
     """
 
     def __init__(self, ranker: RankerState, ratings: Any) -> None:
-        data = Interactions.from_frame(ratings, allow_negative=True) if isinstance(ratings, pd.DataFrame) else ratings
+        data = ratings
         rows, _ = as_rows(ranker.fitted.data, data, None, "user")
         check_signs(ranker.fitted, rows.data)
         if isinstance(data, Interactions):
@@ -174,8 +190,8 @@ class FoldedUsers:
             Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
             Leave out the items of the user's own list.
-        items, exclude : id, array_like or set of ids, optional
-            As in `GraphRanker.recommend`.
+        items, exclude : optional
+            As in `Recommender.recommend`.
 
         Returns
         -------
@@ -183,13 +199,14 @@ class FoldedUsers:
             Columns user, item, score, rank and source.
         """
         state, n_users = self._fitted, self.user_ids.size
-        allowed = allowed_items(state.data.items, items, exclude)
-        n = list_length(n, state.data.n_items, allowed)
-        best, scores = (np.tile(each, (n_users, 1)) for each in most_liked(state, n, allowed))  # of those without any
-        known = np.diff(self._pattern.indptr) > 0
-        users = np.flatnonzero(known)
-        seen = self._pattern[users] if exclude_seen else None
-        best[users], scores[users] = best_lists(self._scorers, users, n, seen=seen, allowed=allowed)
+        allowed = allowed_items(state.data.items, items, exclude, state.data.users, self.user_ids)
+        n, known = list_length(n, allowed.n_left), np.diff(self._pattern.indptr) > 0
+        best, scores = np.empty((n_users, n), np.int64), np.empty((n_users, n))
+        unknown, users = UnknownUsers(partial(most_liked, state, n), allowed), np.flatnonzero(known)
+        if not known.all():
+            best[~known], scores[~known] = unknown.lists(np.flatnonzero(~known))
+        left_out = allowed.left_out(users, self._pattern[users] if exclude_seen else None)
+        best[users], scores[users] = best_lists(self._scorers, users, n, seen=left_out, allowed=allowed.common)
         return recommendation_frame(self.user_ids, state.data.item_ids, best, scores, known)
 
     def explain(
@@ -217,3 +234,69 @@ def _times(state: FittedState, new: Any) -> Csr | None:
     timed = times.tocoo()
     columns = state.data.items.lookup(new.item_ids)[timed.col]
     return sp.csr_array((timed.data, (timed.row, columns)), shape=(new.n_users, state.data.n_items))
+
+
+def with_likes(state: FittedState, new: Interactions) -> FittedState:
+    """A state with new likes taken in."""
+    check_signs(state, new.ratings)
+    settings, data = settings_of(state), merge(state.data, new)
+    if data.timestamps is None and (settings.user_half_life or settings.item_trend):
+        raise DataError("expected new likes with timestamps, as in the training, found none")
+    pattern, weights = interaction_pattern(data), state.item_weights
+    assert state.source_factors is not None
+    items = ItemFactors(state.source_factors, state.factors.item_factors)
+    if data.n_items > state.data.n_items:
+        columns = _new_columns(pattern, settings, state.data.n_items)
+        weights = None if weights is None else _grown(weights, columns)
+        items = _grown_factors(items, columns, pattern, own_items(pattern, data, settings))
+    if n_steps := _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings):
+        items = continued_factors(pattern, items, n_steps, data.n_ratings)
+    users = user_factors(own_items(pattern, data, settings), items.sources)
+    factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
+    return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources, named={})
+
+
+def _steps_due(n_trained: int, before: int, after: int) -> int:
+    """The steps of the factors that are due between two numbers of likes: for each share of them, that of the steps.
+
+    Many small updates have as many as a large one.
+
+    Examples
+    --------
+    >>> _steps_due(100, 1000, 1001), _steps_due(100, 1000, 1100)
+    (0, 10)
+    >>> sum(_steps_due(100, n, n + 1) for n in range(1000, 1100))
+    10
+    """
+    return int(n_trained * np.log(after)) - int(n_trained * np.log(before))
+
+
+def _new_columns(pattern: Csr, settings: RankerSettings, n_known: int) -> Csr:
+    """The columns of H of the items from `n_known` on, (n_items, n_new)."""
+    normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
+    return columns_of_items(normalised, np.arange(n_known, pattern.shape[1]), settings.regression_penalty)
+
+
+def _grown(weights: Csr | np.ndarray, columns: Csr) -> Csr | np.ndarray:
+    """H with columns, and rows, for new items."""
+    n_known, n_items = weights.shape[0], columns.shape[0]
+    if isinstance(weights, np.ndarray):
+        grown = np.zeros((n_items, n_items), dtype=weights.dtype)
+        grown[:n_known, :n_known] = weights
+        grown[:, n_known:] = columns.toarray()
+        grown[n_known:, :n_known] = grown[:n_known, n_known:].T
+        return grown
+    known = columns[:n_known]
+    return sp.csr_array(sp.block_array([[weights, known], [known.T, columns[n_known:]]], format="csr"))
+
+
+def _grown_factors(items: ItemFactors, columns: Csr, pattern: Csr, own: Csr) -> ItemFactors:
+    """The factors of the known items and of new ones."""
+    n_known = len(items.sources)
+    of_known = abs(columns[:n_known]).T  # (n_new, n_known)
+    totals = np.maximum(np.asarray(of_known.sum(axis=1), dtype=np.float64), np.finfo(np.float32).tiny)
+    sources = (of_known @ items.sources) / totals[:, None]
+    users = user_factors(sp.csr_array(own[:, :n_known]), items.sources)
+    targets = user_factors(sp.csr_array(pattern[:, n_known:].T), users)
+    added = ItemFactors(sources.astype(np.float32), targets)
+    return ItemFactors(*(np.concatenate(parts) for parts in zip(items, added, strict=True)))

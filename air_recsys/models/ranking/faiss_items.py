@@ -16,7 +16,8 @@ from air_recsys.data.ids import asked_ids
 from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.lists import best_rated, catalogue_of, list_length, recommend_with
+from air_recsys.models.ranking.allowed import Allowed, list_length
+from air_recsys.models.ranking.lists import best_rated, catalogue_of, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
@@ -110,11 +111,13 @@ class FaissItems:
         """
         length = list_length(n, len(self.item_ids))
 
-        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def best(users: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._best(users, length, exclude_seen)
 
-        popular = partial(best_rated, self._state, length)
-        return recommend_with(best, self._state, user_ids, length, clips=self._clips, popular=popular)
+        popular, all_items = partial(best_rated, self._state, length), Allowed(len(self.item_ids))
+        return recommend_with(
+            best, self._state, user_ids, length, allowed=all_items, clips=self._clips, popular=popular
+        )
 
     def queries(self, user_ids: Any) -> np.ndarray:
         """The vectors to search the index with, where it runs elsewhere.

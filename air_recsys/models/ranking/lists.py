@@ -11,17 +11,19 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.data.ids import IdIndex, asked_ids
-from air_recsys.exceptions import UnknownIdError
+from air_recsys.data.ids import asked_ids
+from air_recsys.exceptions import DataError
+from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
-from air_recsys.storage.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
 _SOURCES = pd.Series(["popular", "model"]).array
-FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
+# Users, and their places among those asked for, to items and products + item biases, (b, n).
+FindBest = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+FindPopular = Callable[[np.ndarray | None], "Popular"]  # of the positions of items that are allowed; None for all
 
 
 class Popular(NamedTuple):
@@ -37,45 +39,66 @@ def recommend_with(
     user_ids: Any,
     n: int,
     *,
+    allowed: Allowed,
     clips: Clip,
-    popular: Callable[[], Popular],
+    popular: FindPopular,
     served: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """The table of `Recommender.recommend` from a search for the best items of known users.
 
-    n is at most the number of items; `popular` returns the list of unknown users, of n places, where there are any.
-    With `served`, (n_users,) of bool, known users at False get that list too.
+    n is at most the number of items; `popular` returns a list of unknown users, of n places, where there are any. With
+    `served`, (n_users,) of bool, known users at False get that list too.
     """
     queried = asked_ids(user_ids, "user")
+    if queried.dtype == object and (missing := np.flatnonzero(pd.isna(queried))).size:
+        raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(queried)
-    block = max(1, _BLOCK_ENTRIES // n)
+    block = max(1, _BLOCK_ENTRIES // (allowed.n_items if allowed.has_own else n))
     starts = range(0, max(1, queried.size), block)
-    popular = cache(popular)
-    blocks = (queried[start : start + block] for start in starts)
-    frames = [_recommend_block(best, state, ids, popular, clips, served) for ids in blocks]
+    unknown = UnknownUsers(popular, allowed)
+    blocks = (np.arange(start, min(start + block, queried.size)) for start in starts)
+    frames = [_recommend_block(best, state, queried[rows], rows, unknown, clips, served) for rows in blocks]
     if len(frames) == 1:
         return frames[0]
     # An empty column has no type of its own and would spoil that of the others.
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
 
+class UnknownUsers:
+    """The lists of users of whom nothing is known."""
+
+    def __init__(self, popular: FindPopular, allowed: Allowed) -> None:
+        self._find, self._allowed = popular, allowed
+        self._common = cache(lambda: popular(allowed.common))
+
+    def lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Items and scores, (b, n) each, by places among the users asked for."""
+        if self._allowed.has_own:
+            found = [self._find(self._allowed.of(row)) for row in rows]
+            return np.array([each.items for each in found]), np.array([each.scores for each in found])
+        items, scores = (np.tile(each, (rows.size, 1)) for each in self._common())
+        return items, scores
+
+
 def best_items_of(
     state: FittedState,
     users: np.ndarray,
+    rows: np.ndarray,
     *,
     n: int,
     exclude_seen: bool,
     device: torch.device,
-    allowed: np.ndarray | None = None,
+    allowed: Allowed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The n best items of some users, of those that are allowed, and products + item biases, (b, n) each."""
-    if allowed is not None and not allowed.size:
+    if not allowed.n_left:
         return np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
-    seen = state.statistics.seen[users] if exclude_seen else None
-    if allowed is not None and seen is not None:
-        seen = sp.csr_array(seen[:, allowed])
-    found, scores = top_items_of(catalogue_of(state, device, allowed), state.factors.user_factors[users], n, seen)
-    return among(allowed, found), scores
+    left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
+    common = allowed.common
+    if common is not None and left_out is not None:
+        left_out = sp.csr_array(left_out[:, common])
+    found, scores = top_items_of(catalogue_of(state, device, common), state.factors.user_factors[users], n, left_out)
+    return among(common, found), scores
 
 
 def list_scores(state: FittedState, users: np.ndarray, products: np.ndarray, clips: Clip) -> np.ndarray:
@@ -123,7 +146,8 @@ def _recommend_block(
     best: FindBest,
     state: FittedState,
     ids: np.ndarray,
-    popular: Callable[[], Popular],
+    rows: np.ndarray,
+    unknown: UnknownUsers,
     clips: Clip,
     served: np.ndarray | None,
 ) -> pd.DataFrame:
@@ -131,12 +155,13 @@ def _recommend_block(
     known = users >= 0
     if served is not None:
         known &= served[users]
-    found, products = best(users[known])
+    found, products = best(users[known], rows[known])
     of_known = list_scores(state, users[known], products, clips)
     if known.all():
         return recommendation_frame(ids, state.data.item_ids, found, of_known, known)
-    items, scores = (np.tile(each, (users.size, 1)) for each in popular())
+    items, scores = np.empty((users.size, found.shape[1]), np.int64), np.empty((users.size, found.shape[1]))
     items[known], scores[known] = found, of_known
+    items[~known], scores[~known] = unknown.lists(rows[~known])
     return recommendation_frame(ids, state.data.item_ids, items, scores, known)
 
 
@@ -158,40 +183,3 @@ def recommendation_frame(
             "source": _SOURCES.take(known[rows].astype(np.intp)),
         }
     )
-
-
-def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:
-    """The positions of the items of which lists may be made, ascending; None where all may."""
-    if items is None and exclude is None:
-        return None
-    allowed = np.full(len(index), items is None)
-    if items is not None:
-        allowed[_positions(index, items)] = True
-    if exclude is not None:
-        allowed[_positions(index, exclude)] = False
-    return np.flatnonzero(allowed)
-
-
-def list_length(n: int, n_items: int, allowed: np.ndarray | None = None) -> int:
-    """The length of lists: n, or what there is to recommend where that is less; at least 1."""
-    return min(check_integer("n", n, minimum=1), max(n_items if allowed is None else allowed.size, 1))
-
-
-def among(allowed: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
-    """Items by their positions among the allowed ones; -1, for no item, stays.
-
-    Examples
-    --------
-    >>> among(np.array([3, 7]), np.array([[1, 0, -1]]))
-    array([[ 7,  3, -1]])
-    """
-    return positions if allowed is None or not allowed.size else np.where(positions >= 0, allowed[positions], -1)
-
-
-def _positions(index: IdIndex, ids: Any) -> np.ndarray:
-    queried = asked_ids(ids, index.kind)
-    index.check_type(queried)
-    places = index.lookup(queried)
-    if (places < 0).any():
-        raise UnknownIdError(index.kind, queried[places < 0].tolist(), "leave it out")
-    return places

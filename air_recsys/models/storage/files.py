@@ -147,7 +147,10 @@ def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:
     """The class of the model that a file holds: `cls` or a subclass."""
     by_name = {kind.__name__: kind for kind in [cls, *_subclasses(cls)]}
     if contents.model not in by_name:
-        raise ModelFileError(f"{contents.source} holds a model of class {contents.model}, expected {cls.__name__}")
+        hint = "air_recsys.load reads models of all classes"
+        raise ModelFileError(
+            f"{contents.source} holds a model of class {contents.model}, expected {cls.__name__}: {hint}"
+        )
     return by_name[contents.model]
 
 

@@ -102,7 +102,7 @@ class SavedModel(FittedModel):
             If the file is truncated, damaged, not a model, of another model class or of another format version, or if
             it has values that no model has, such as parameters out of range.
         """
-        return read_contents(path, cls._read, mapped=mapped)
+        return read_contents(path, cls.from_contents, mapped=mapped)
 
     @classmethod
     def _unfitted(cls, contents: Contents) -> Self:
@@ -112,7 +112,8 @@ class SavedModel(FittedModel):
         return model
 
     @classmethod
-    def _read(cls, contents: Contents) -> Self:
+    def from_contents(cls, contents: Contents) -> Self:
+        """The model that the content of a file describes."""
         model = cls._unfitted(contents)
         state = state_from_contents(contents)
         written = contents.attributes["ending"]

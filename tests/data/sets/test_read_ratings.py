@@ -89,7 +89,8 @@ def test_integer_ids_become_integers_and_others_stay_as_written(write: Write):
     data = read_ratings(write("user,item,rating\n7,007,1\n8,7,2\n"))
     assert data.user_ids.dtype == np.int64
     assert data.item_ids.tolist() == ["007", "7"]
-    data = read_ratings(write("user,item,rating\nNA,1.0,1\nnull,1,2\nTrue,99999999999999999999,3\n"))
+    with pytest.warns(DataWarning, match="ids such as '1.0' have a point"):
+        data = read_ratings(write("user,item,rating\nNA,1.0,1\nnull,1,2\nTrue,99999999999999999999,3\n"))
     assert set(data.user_ids) == {"NA", "null", "True"}
     assert set(data.item_ids) == {"1.0", "1", "99999999999999999999"}
 
@@ -168,7 +169,7 @@ def test_columns_of_usual_names_are_read_and_said(write: Write, tmp_path: Path):
     path = write("userId,movieId,rating,timestamp\n1,7,5,0\n")
     pd.read_csv(path).to_parquet(tmp_path / "mine.parquet")
     for file in (path, tmp_path / "mine.parquet"):
-        with pytest.warns(DataWarning, match="'userId' as user, 'movieId' as item, but does not read 'timestamp'"):
+        with pytest.warns(DataWarning, match="'userId' as user, 'movieId' as item; columns not read: 'timestamp'"):
             assert rows(read_ratings(file)) == [[1, 7, 5]]
         assert read_ratings(file, user="userid", item="MOVIEID", timestamp="timestamp").n_ratings == 1
         with pytest.raises(DataFileError, match=re.escape("is item='movieId' meant, for Interactions.from_frame")):
@@ -281,7 +282,8 @@ def test_a_value_in_a_message_is_cut_and_a_page_in_its_middle():
     assert quoted("x" * 500) == "'" + "x" * 199 + "..."
     assert quoted(["x"] * 500).endswith("...")
     assert quoted({"a": 1}) == "{'a': 1}"
-    assert len(str(UnknownIdError("user", ["x" * 10**6] * 9))) < 1500
+    assert 150 < str(UnknownIdError("user", ["x" * 10**6] * 9)).count("x") <= 200
+    assert "form NFC" in str(UnknownIdError("user", ["Mu\u0308ller"]))
     message = str(AirRecsysError("a" * 5000 + "the end"))
-    assert len(message) < 2100
+    assert len(message) == 500
     assert message.endswith("the end")

@@ -71,6 +71,7 @@ KINDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:ids such as")
 @pytest.mark.parametrize("kind", KINDS)
 def test_parquet_is_the_frame(made, write, kind):
     table = made.assign(user=KINDS[kind](made["user"]))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from air_recsys.dti import feature_similarity, sequence_similarity, smiles_similarity
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.models.drug_target.similarities import as_similarity
 
 IDS = ["a", "b", "c", "d"]
@@ -46,10 +46,19 @@ def test_fingerprints_are_compared_by_tanimoto_and_empty_ones_are_like_nothing()
     assert found.loc["a"].tolist() == pytest.approx([1, 1, 0, 1 / 3])
 
 
+def test_a_number_among_bits_is_told() -> None:
+    bits = pd.DataFrame([[1, 0, 5291], [1, 1, 12]], ["a", "b"], ["b1", "b2", "CID"])
+    with pytest.warns(DataWarning, match=r"takes kind='rbf': all columns but \['CID'\] are 0 or 1"):
+        feature_similarity(bits)
+
+
 def test_sequences_are_compared_by_their_words() -> None:
     found = sequence_similarity(pd.Series({"a": "MKVMKV", "b": "mkv", "c": "GGG"}), k=3)
     assert found.loc["a", "b"] == pytest.approx(2 / np.sqrt(4 + 1 + 1))  # MKV twice, KVM, VMK
     assert found.loc["a", "c"] == 0
+    assert sequence_similarity({"a": "MKV AGI\nLL*", "b": "MKVAGILL"}).loc["a", "b"] == pytest.approx(1)
+    with pytest.warns(DataWarning, match=r"1 sequences are more than a tenth X.*\['c'\]"):
+        sequence_similarity({"a": "MKVAGILL", "c": "MKXX"})
 
 
 def test_structures_are_compared_as_rdkit_compares_them() -> None:
@@ -76,6 +85,10 @@ def test_structures_are_compared_as_rdkit_compares_them() -> None:
         (lambda: sequence_similarity({"a": "MK"}), "3 letters or more, found 'MK' for 'a'"),
         (lambda: sequence_similarity({"a": 3}), "sequences as text, found 3 for 'a'"),  # type: ignore[dict-item]
         (lambda: sequence_similarity({}), "expected sequences, found none"),
+        (lambda: sequence_similarity(["MKV"]), "expected sequences as a Series by id or a mapping of ids, found list"),  # type: ignore[arg-type]
+        (lambda: sequence_similarity({"a": "MKV>P2GG"}), "sequences of letters, found '>' in that of 'a'"),
+        (lambda: sequence_similarity({"a": "MKV", "b": "MK--V"}), "sequences of letters, found '-' in that of 'b'"),
+        (lambda: feature_similarity(pd.DataFrame({"bits": [101e9, 11e9]})), "a column for each bit, found 'bits'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(make: Any, message: str) -> None:

@@ -12,9 +12,10 @@ import pytest
 from dti_cases import DRUGS, GROUPS, SIMILARITY, TARGETS, WIDE, wide
 from sealing import rewrite
 
+import air_recsys
 from air_recsys.data.interactions import Interactions
 from air_recsys.dti import DrugTargetAIR
-from air_recsys.exceptions import DataError, ModelFileError, NotFittedError
+from air_recsys.exceptions import DataError, DataWarning, ModelFileError, NotFittedError
 from air_recsys.models import GlobalMean, Recommender
 from air_recsys.models.drug_target.answers import Answers
 
@@ -86,8 +87,10 @@ def test_what_cannot_be_saved_is_told_and_leaves_no_file(tmp_path: Path) -> None
     with pytest.raises(NotFittedError):
         DrugTargetAIR().save(tmp_path / "model.air")
     named = Interactions.from_dense(GROUPS, [("D", k) for k in range(8)], TARGETS)
+    with pytest.warns(DataWarning, match="save will refuse the model"):
+        model = DrugTargetAIR().fit(named)
     with pytest.raises(DataError, match="all integers or all strings"):
-        DrugTargetAIR().fit(named).save(tmp_path / "model.air")
+        model.save(tmp_path / "model.air")
     with pytest.raises(ModelFileError, match="there is no folder"):
         fitted().save(tmp_path / "none" / "model.air")
     assert list(tmp_path.iterdir()) == []
@@ -99,6 +102,8 @@ def test_files_of_other_models_are_refused_either_way(saved: Path, tmp_path: Pat
         DrugTargetAIR.load(other)
     with pytest.raises(ModelFileError, match="holds a model of class DrugTargetAIR, expected Recommender"):
         Recommender.load(saved)
+    assert type(air_recsys.load(saved)) is DrugTargetAIR
+    assert type(air_recsys.load(other)) is GlobalMean
 
 
 @pytest.mark.parametrize(

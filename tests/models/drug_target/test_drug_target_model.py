@@ -246,7 +246,7 @@ def changed(row: str, column: str, value: float) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("table", "given", "message"),
     [
-        (WIDE.reset_index(names="compound"), None, "text in the whole first column 'compound'"),
+        (WIDE.reset_index(names="compound"), None, "the target 'compound': of affinities take a threshold"),
         (
             WIDE.astype(object).replace({"t1": {0.0: "n.d."}}),
             None,
@@ -257,7 +257,21 @@ def changed(row: str, column: str, value: float) -> pd.DataFrame:
         (WIDE.iloc[:0], None, "a table of shape (0, 6)"),
         (long_of(WIDE).rename(columns={"interaction": "pKd"}), None, "found ['pKd']: rename it, or drop it"),
         (long_of(WIDE).assign(label=1), None, "one column of values"),
-        (pd.concat([long_of(WIDE)] * 2), None, "48 duplicate"),
+        (
+            pd.concat([long_of(WIDE), long_of(1 - WIDE)[:1]]),
+            None,
+            "1 pairs with several, the first of 'drug 0' and 't0'",
+        ),
+        (long_of(WIDE).replace({"interaction": {0: -1}}), None, "found -1"),
+        (
+            long_of(WIDE).set_axis(["drug", "disease", "y"], axis=1),
+            None,
+            "a long one has columns that are named drug and",
+        ),
+        (WIDE.set_axis(range(8)).reset_index(names="cid"), None, "found 2 for the drug 2 and the target 'cid'"),
+        (WIDE.T, SIMILARITY, "such as 't0', but its index has such as 'drug 0'; are the rows of the pairs targets?"),
+        (WIDE.T, SIMILARITY.to_numpy(), "but its shape is (8, 8); are the rows of the pairs targets?"),
+        (WIDE, SIMILARITY.reset_index(), "such as 'drug 0', but its index has such as 0"),
         (WIDE * 7.2, None, "1 for pairs that interact and 0 for others, found 7.2"),
         (WIDE * 0, None, "at least one pair that interacts"),
         (WIDE, np.eye(7), "of shape"),
@@ -276,6 +290,42 @@ def changed(row: str, column: str, value: float) -> pd.DataFrame:
 def test_data_that_make_no_sense_are_refused(table: pd.DataFrame, given: Any, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         fit(table, given)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.concat([long_of(WIDE)] * 2), "48 rows repeat a pair and its value: each counts once"),
+        (long_of(WIDE)[["Drug", "TARGET"]].assign(Ki=">10"), "all of which interact, but does not read ['Ki']"),
+        (long_of(WIDE).assign(Drug_ID="x"), "reads pairs of 'Drug' and 'TARGET', but does not read ['Drug_ID']"),
+        (WIDE.rename(columns={"t1": "t0|t2"}), "1 names of targets hold several, but count as one each: ['t0|t2']"),
+        (WIDE.rename(index={"drug 1": "drug 0 "}), "ids such as 'drug 0 ' begin or end with a blank, which counts"),
+        (WIDE.set_axis([f"hsa:{k}" for k in range(8)]), "the rows look like targets, such as 'hsa:0'"),
+        (WIDE.set_axis([f"P2921{k}-2" for k in range(8)]), "pass table.T (in the shell --transpose)"),
+        (WIDE.set_axis([f"MKVLAAGIVGLLRSTPWWQ{k}" for k in "ACDEFGHI"]), "such as 'MKVLAAGIVGLLRSTPWWQA'"),
+        (WIDE.rename_axis("Protein"), "the rows look like targets, such as 'drug 0'"),
+        (WIDE.rename(columns={"t1": pd.Timestamp(0)}), "save will refuse the model"),
+    ],
+)
+def test_what_may_be_meant_otherwise_is_told(table: pd.DataFrame, message: str) -> None:
+    with pytest.warns(DataWarning, match=re.escape(message)) as caught:
+        fit(table)
+    assert (len(caught), caught[0].filename) == (1, __file__)
+
+
+def test_similarities_without_names_beside_a_long_table_are_told() -> None:
+    with pytest.warns(DataWarning, match=r"has no names: taken in the order of sorted names, \['drug 0'") as caught:
+        fit(long_of(WIDE), SIMILARITY.to_numpy())
+    assert caught[0].filename == __file__
+    fit(WIDE, SIMILARITY.to_numpy())
+
+
+def test_names_as_written_go_first_and_rounding_is_not_a_scale() -> None:
+    named = long_of(WIDE).rename(columns={"Drug": "drug", "TARGET": "target"}).assign(Drug="CCO")
+    with pytest.warns(DataWarning, match=r"does not read \['Drug'\]"):
+        assert as_pairs(named).user_ids.tolist() == DRUGS
+    rounded = SIMILARITY + 1e-16 * np.eye(8) * 3 - 1e-17
+    np.testing.assert_allclose(fit(WIDE, rounded).similarities_[0], SIMILARITY, atol=1e-12)
 
 
 @pytest.mark.parametrize(

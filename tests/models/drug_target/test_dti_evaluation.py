@@ -149,6 +149,8 @@ def test_affinities_of_mixed_units_are_named() -> None:
     assert np.isnan(found["c"])
     table = as_p_affinity(pd.DataFrame({"t": [1e-9, 1e-6]}, ["a", "b"]), unit="M")
     assert table["t"].tolist() == pytest.approx([9, 6])
+    with pytest.warns(DataWarning, match=r"all values lie in 4\.\.9, as if they were pKd already"):
+        as_p_affinity(pd.Series(np.linspace(4, 9, 10)))
 
 
 SINGLE = pd.DataFrame(np.eye(6) * (np.arange(6) == 0))

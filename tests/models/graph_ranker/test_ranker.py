@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ranker_cases import assert_scores_of_the_formula, likes, training_of
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DataError, ModelFileError, ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, DataWarning, ModelFileError, ParameterError, ParameterWarning
 from air_recsys.models.graph_ranker import hidden, ranker, regression
 from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.ranker import GraphRanker
@@ -275,10 +275,13 @@ def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
     dense, n_stored = stored.toarray(), stored.nnz
     without = sp.csr_array(dense)
     assert without.nnz < n_stored
-    for alike in ((without, stored, dense, pd.DataFrame(dense)), (table, rated, Interactions.from_frame(rated))):
+    for alike in ((without, stored, dense, pd.DataFrame(dense)), (table, Interactions.from_frame(rated))):
         first, *others = (GraphRanker(**GIVEN).fit(each).recommend(np.arange(USERS), 5) for each in alike)
         for other in others:
             pd.testing.assert_frame_equal(other, first)
+    with pytest.warns(DataWarning, match="whatever its rating, found 0..5: leave out the"):
+        of_rated = GraphRanker(**GIVEN).fit(rated)
+    pd.testing.assert_frame_equal(of_rated.recommend(np.arange(USERS), 5), first)
     model = GraphRanker(**GIVEN).fit(without)
     np.testing.assert_array_equal(model.fold_in(stored).scores(), model.fold_in(without).scores())
     assert stored.nnz == n_stored  # the caller's matrix stays as it is

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ranker_cases import likes, named
 
 from air_recsys import Interactions
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import regression
@@ -77,7 +77,9 @@ def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count(
     strangers = thirds(2)[:4]
     users, items = strangers.nonzero()
     table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(0.5, 5, users.size)})
-    found = [model.fold_in(each) for each in (table, named(strangers, "new"), sp.coo_array(7 * strangers))]
+    with pytest.warns(DataWarning, match="whatever its rating, found 0.5..5"):
+        of_table = model.fold_in(table)
+    found = [of_table, *(model.fold_in(each) for each in (named(strangers, "new"), sp.coo_array(7 * strangers)))]
     assert [each.user_ids.tolist() for each in found] == [
         [1000, 1001, 1002, 1003],
         ["new00", "new01", "new02", "new03"],

@@ -344,7 +344,7 @@ def test_stored_zeros_and_any_sparse_format_hide_items():
         ({"item_factors": np.ones((3, 5))}, DataError, "found shapes (2, 4), (3, 5) and (3,)"),
         ({"item_offsets": np.ones(2)}, DataError, "found shapes (2, 4), (3, 4) and (2,)"),
         ({"user_factors": np.ones(4)}, DataError, "found shapes (4,), (3, 4) and (3,)"),
-        ({"seen": np.ones((2, 3))}, DataError, "expected seen as a SciPy sparse matrix"),
+        ({"seen": np.ones((2, 3))}, DataError, "expected seen as a 2-D SciPy sparse matrix"),
         ({"seen": sp.csr_array((3, 3))}, DataError, "expected seen with 2 users, found 3"),
         ({"user_factors": np.full((2, 4), np.nan)}, DataError, "expected scores without NaN"),
         ({"user_factors": [[1, -1, 0, 0], [np.inf, -np.inf, 0, 0]]}, DataError, "expected scores without NaN"),

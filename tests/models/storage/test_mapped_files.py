@@ -40,8 +40,9 @@ def file(request, tmp_path_factory) -> Path:
     users, items = np.nonzero(rng.random((40, 30)) < 0.4)
     frame = pd.DataFrame({"user": users, "item": items, "rating": rng.integers(1, 6, users.size)})
     ratings = AIR.for_ratings(n_factors=3, n_sweeps=3, random_state=0, device="cpu")
-    model = ratings if request.param == "ratings" else AIR.for_likes(settings={}, device="cpu")
-    return model.fit(frame).save(tmp_path_factory.mktemp("mapped") / "model.air")
+    likes = AIR.for_likes(settings={}, device="cpu")
+    model = ratings.fit(frame) if request.param == "ratings" else likes.fit(frame.drop(columns="rating"))
+    return model.save(tmp_path_factory.mktemp("mapped") / "model.air")
 
 
 def base_of(array: Any) -> Any:

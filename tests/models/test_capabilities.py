@@ -1,0 +1,131 @@
+"""What each preset takes and answers: docs/capabilities.md has the table that this test finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import air_recsys
+from air_recsys import AIR
+from air_recsys.dti import DrugTargetAIR
+from air_recsys.exceptions import AirRecsysError
+
+PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
+N_USERS, N_ITEMS = 24, 16
+
+
+def pairs() -> pd.DataFrame:
+    users, items = np.nonzero(np.random.default_rng(0).random((N_USERS, N_ITEMS)) < 0.5)
+    table = pd.DataFrame({"user": [f"u{user}" for user in users], "item": [f"i{item}" for item in items]})
+    return table.assign(rating=1.0 + (users + 2 * items) % 5)
+
+
+class Door(NamedTuple):
+    """A preset, what it trains on, and new rows for it."""
+
+    make: Callable[[], Any]
+    data: pd.DataFrame
+    new: pd.DataFrame
+
+    def fit(self, more: dict[str, Any] | None = None, **how: Any) -> Any:
+        """A model of the data, with more columns."""
+        return self.make().fit(self.data.assign(**more or {}), **how)
+
+
+NEW = pd.DataFrame({"user": ["eve", "eve"], "item": ["i1", "i2"], "rating": [5.0, 1.0]})
+COMMON: dict[str, Any] = {"random_state": 0, "device": "cpu"}
+
+
+@cache
+def doors() -> dict[str, Door]:
+    table = pairs()
+    binary, new_binary = (each.assign(rating=(each["rating"] > 3).astype(float)) for each in (table, NEW))
+    names = {"user": "drug", "item": "target", "rating": "label"}
+    return {
+        "`for_ratings`": Door(lambda: AIR.for_ratings(n_factors=2, n_sweeps=3, **COMMON), table, NEW),
+        "`for_likes`": Door(
+            lambda: AIR.for_likes(settings={}, n_steps=20, n_factors=3, device="cpu"),
+            table[[*NEW][:2]],
+            NEW[[*NEW][:2]],
+        ),
+        "`for_completion`": Door(lambda: AIR.for_completion(n_epochs=30, **COMMON), table, NEW),
+        "`for_interactions`": Door(lambda: AIR.for_interactions(n_epochs=30, **COMMON), binary, new_binary),
+        "`DrugTargetAIR`": Door(
+            lambda: DrugTargetAIR(device="cpu"), binary.rename(columns=names), new_binary.rename(columns=names)
+        ),
+    }
+
+
+@cache
+def fitted(name: str) -> Any:
+    return doors()[name].fit()
+
+
+def ages() -> pd.DataFrame:
+    return pd.DataFrame({"age": range(N_USERS)}, index=[f"u{user}" for user in range(N_USERS)])
+
+
+def alike() -> pd.DataFrame:
+    ids = ages().index
+    return pd.DataFrame(np.eye(N_USERS) + 0.1, index=ids, columns=ids)
+
+
+def held(model: Any, name: str) -> None:
+    """Check that a model took what it was given."""
+    if getattr(model.interactions_, name) is None:
+        raise TypeError(name)
+
+
+ONE = (["u1"], ["i1"])
+CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
+    "features of users and items": lambda door, model, path: door.fit(user_features=ages()),
+    "given similarities": lambda door, model, path: door.fit(user_similarity=alike()),
+    "weights of pairs": lambda door, model, path: held(door.fit({"weight": 2.0}), "weights"),
+    "times": lambda door, model, path: held(
+        (door.make().set_params(solver__time="drift") if "for_ratings" in str(path) else door.make()).fit(
+            door.data.assign(timestamp=range(len(door.data)))
+        ),
+        "timestamps",
+    ),
+    "callbacks, checkpoints": lambda door, model, path: door.fit(
+        callbacks=[lambda record: None], checkpoint=path / "state.ckpt", every=1
+    ),
+    "`memory_plan`, `max_memory`": lambda door, model, path: door.make().memory_plan(door.data),
+    "`predict`": lambda door, model, path: model.predict(*ONE),
+    "`predict(return_std=True)`": lambda door, model, path: model.predict(*ONE, return_std=True),
+    "`predict_interval`": lambda door, model, path: model.predict_interval(*ONE),
+    "`predict_proba`": lambda door, model, path: model.predict_proba(*ONE),
+    "`recommend`, also for own candidates": lambda door, model, path: model.recommend(["u1"], items={"u1": ["i1"]}),
+    "`similar_users`, `similar_items`": lambda door, model, path: model.similar_items("i1"),
+    "`user_graph_`, `item_graph_`": lambda door, model, path: (model.user_graph_, model.item_graph_),
+    "`explain`": lambda door, model, path: model.explain("u1", "i1"),
+    "`score`": lambda door, model, path: model.score(door.new.assign(user="u0", item=["i0", "i14"])),
+    "`fold_in`": lambda door, model, path: model.fold_in(door.new),
+    "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
+    "`save`, `load`": lambda door, model, path: air_recsys.load(model.save(path / "model.air")),
+}
+LACKS = (AttributeError, TypeError, AirRecsysError)
+
+
+def answers(case: str, name: str, path: Path) -> bool:
+    folder = path / name.strip("`") / str(list(CASES).index(case))
+    folder.mkdir(parents=True)
+    try:
+        CASES[case](doors()[name], fitted(name), folder)
+    except LACKS:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_says_what_each_preset_takes_and_answers(tmp_path):
+    head = ["", *doors()]
+    rows = [[case, *("yes" if answers(case, name, tmp_path) else "-" for name in doors())] for case in CASES]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
+    assert table in PAGE.read_text(), table
