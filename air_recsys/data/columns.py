@@ -21,9 +21,24 @@ def index_type(size: int) -> type[np.signedinteger]:
     return np.int32 if size <= 2**31 else np.int64
 
 
+def as_array(values: Any, name: str) -> np.ndarray:
+    """Return values as an array, or raise `DataError` for what NumPy cannot read, and for masked ones.
+
+    A tensor that requires a gradient, or is on a GPU, cannot be read.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"expected {name} without masked values, found {np.ma.count_masked(values)}")
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        return np.asarray(values, dtype=object)
+    except (TypeError, RuntimeError) as error:
+        raise DataError(f"expected {name} as an array, found a {type(values).__name__}: {error}") from None
+
+
 def as_index(values: Any, size: int, kind: str, *, copy: bool = True) -> np.ndarray:
     """Return positions in 0..size - 1 as int32, or int64 where that is too small, shape (n,)."""
-    index = np.asarray(values)
+    index = as_array(values, f"{kind} indices")
     if index.ndim != 1 or index.dtype.kind not in "iu":
         raise DataError(f"{kind} indices must be a 1-D array of integers, found {index.dtype} {index.shape}")
     if index.size and (index.min() < 0 or index.max() >= size):
@@ -33,13 +48,14 @@ def as_index(values: Any, size: int, kind: str, *, copy: bool = True) -> np.ndar
 
 def as_float(values: Any, name: str = "ratings") -> np.ndarray:
     """Return real numbers as float64, of any shape, NaN where a masked array has none."""
+    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    array = as_array(np.ma.getdata(values) if masked is not None else values, name)
     try:
-        array = np.asarray(values)
         if array.dtype.kind in "cmM":
             raise TypeError("NumPy converts complex numbers and dates to real numbers")
         real = array.astype(np.float64)
-        if isinstance(values, np.ma.MaskedArray):
-            real[np.ma.getmaskarray(values)] = np.nan
+        if masked is not None:
+            real[masked] = np.nan
         return real
     except (TypeError, ValueError):
         objects = np.ravel(np.asarray(values, dtype=object))
@@ -64,7 +80,7 @@ def _require(holds: np.ndarray, values: np.ndarray, expected: str, others: str, 
 
 def narrowed(numbers: np.ndarray) -> np.ndarray:
     """Return finite numbers as float32 where each of them is one, else as they are."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         half = numbers.astype(np.float32)
     return half if np.array_equal(half, numbers) else numbers
 
@@ -105,7 +121,7 @@ def as_weights(values: Any, size: int) -> np.ndarray:
 
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
-    array = np.asarray(values)
+    array = as_array(values, "timestamps")
     if array.shape != (size,):
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
     column = pd.Series(array, copy=False).infer_objects()  # dates with a time zone come as objects

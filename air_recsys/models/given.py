@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import column_of_ids, named_column
+from air_recsys.data.columns import as_float, column_of_ids, named_column
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -82,11 +82,11 @@ def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, An
         given = given[given.index].to_numpy()
     if not sp.issparse(given):
         try:
-            given = sp.csr_array(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError):
+            given = sp.csr_array(as_float(given, "similarities"))
+        except DataError as error:
             raise DataError(
                 f"expected {kind} similarities as a SimilarityGraph, a table or a matrix of numbers, found "
-                f"{type(given).__name__}"
+                f"{type(given).__name__}: {error}"
             ) from None
     matrix = checked_sparse(f"{kind} similarities", given).tocsr()
     if matrix.shape != (len(nodes), len(nodes)):

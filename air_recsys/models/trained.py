@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -13,7 +14,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.given import with_similarities
@@ -24,7 +25,7 @@ from air_recsys.models.row_models import SolvesRows
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.fingerprint import fingerprint
-from air_recsys.nn.devices import check_device_name, resolve_device
+from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
 from air_recsys.storage.validation import RandomState, choice, integer, real
@@ -208,6 +209,7 @@ class TrainedRecommender(SolvesRows):
         with (
             self._checkpointer(data, validation, checkpoint, every, resume_from) as kept,
             naming_what_fits(engine, data),
+            made_on_cpu(),
         ):
             if not engine.learns_from_constant:
                 warn_if_constant(data)
@@ -318,6 +320,8 @@ class TrainedRecommender(SolvesRows):
     def _split(
         self, data: Interactions, validation: Interactions | None, rng: np.random.Generator
     ) -> tuple[Interactions, Interactions | None]:
+        if validation is not None:
+            _tell_shared(data, validation)
         if validation is not None or self.validation_fraction == 0:
             return data, validation
         split = random_holdout(data, self.validation_fraction, random_state=rng)
@@ -394,6 +398,17 @@ def _learned(engine: Engine, trainer: Trainer, result: Result, data: Interaction
     snapshots = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
     ending = Ending(result.kept_epoch, result.stopped_by, str(engine.device), snapshots)
     return with_unseen(FittedState(data, engine.factors(), *graphs, history, engine.equations(), ending))
+
+
+def _tell_shared(data: Interactions, validation: Interactions) -> None:
+    """Warn where pairs that a training is judged by are among those that it learns from."""
+    if n_shared := np.count_nonzero(np.isin(validation.pair_index, data.pair_index)):
+        warnings.warn(
+            f"{n_shared} of {validation.n_ratings} ratings of the validation are in the training data, too: the error "
+            "on them says nothing of others",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _check_validation(data: Interactions, validation: Interactions) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,9 @@ from torch import Tensor
 from torch.backends import mkldnn
 
 from air_recsys.exceptions import DeviceError, ParameterError
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads that torch would wait for
+    os.register_at_fork(after_in_child=functools.partial(torch.set_num_threads, 1))
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -70,6 +74,11 @@ def check_device_name(device: str) -> None:
 @functools.cache
 def _say_once(message: str) -> None:
     _LOGGER.warning(message)
+
+
+def made_on_cpu() -> AbstractContextManager[Any]:
+    """A context in which tensors are made on the CPU where no device is named, whatever the caller has set."""
+    return nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from air_recsys.nn.posterior.triangles import size_of
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size
+FIRST_USE = 100 * 2**20  # bytes that the optimisers of torch take once in a process: 87 to 96 MB were measured
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
 _SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
@@ -45,7 +46,7 @@ class MemoryPlan(NamedTuple):
     graphs: int  # logits, their optimiser state, neighbours
     ratings: int  # observed entries and their order by column
     factors: int  # factors and biases with their optimiser state
-    work: int  # the needs of a step, or of building where they are larger
+    work: int  # the needs of a step, or of building where they are larger, and torch's own at its first use
 
     @property
     def total(self) -> int:

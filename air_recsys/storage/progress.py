@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidgets it tells to install them
@@ -42,16 +42,18 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
 
 
 class _LinesOfErrors:
-    """Writes what a bar shows as lines to the standard error."""
+    """Writes what a bar shows as lines to the standard error; one that is absent or closed ends no training."""
 
     def write(self, text: str) -> None:
         """Write a state of the bar; the signs that would clear it are no line."""
-        if text.strip():
-            sys.stderr.write(f"{text.strip()}\n")
+        with suppress(AttributeError, OSError, ValueError):
+            if text.strip():
+                sys.stderr.write(f"{text.strip()}\n")
 
     def flush(self) -> None:
         """Write what is waiting."""
-        sys.stderr.flush()
+        with suppress(AttributeError, OSError, ValueError):
+            sys.stderr.flush()
 
 
 @contextmanager

@@ -144,8 +144,8 @@ def checked_sparse(name: str, matrix: Any) -> Any:
 
 
 def _roomy(kind: np.dtype) -> np.dtype:
-    """Return the type of integers in which sums of a few of a type have room, the same one where that is it."""
-    return np.dtype(np.int32) if kind.kind in "iu" and kind.itemsize < 4 else kind
+    """Return the type of integers in which sums of a few of a type have room, else the same one, in native order."""
+    return np.dtype(np.int32) if kind.kind in "iu" and kind.itemsize < 4 else kind.newbyteorder("=")
 
 
 def _checked_by_format(matrix: Any) -> Any:

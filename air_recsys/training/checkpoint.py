@@ -102,6 +102,8 @@ class CheckpointFile:
             raise
         except DamagedError as error:
             raise CheckpointError(f"{self.path} is damaged: {error}") from None
+        except MemoryError:
+            raise CheckpointError(f"{self.path} does not fit into the memory of this process") from None
         except (OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: {error}") from None
         if not isinstance(state, dict):

@@ -78,17 +78,23 @@ def test_another_table_is_read_by_the_first():
     unknown = pd.DataFrame({"genres": ["Western"], "year": [None]})
     np.testing.assert_array_equal(encoding.encode(unknown.astype({"year": float}), "item"), [[0, 0, 0]])
     assert Encoding.from_json(encoding.to_json()) == encoding
+    with pytest.raises(DataError, match=r"numbers near those of the training in the column 'year', found 1e\+40"):
+        encoding.encode(pd.DataFrame({"genres": ["War"], "year": [1e40]}), "item")
+    for forged in ({"levels": ["War", "War"]}, {"separator": ""}, {"separator": 3}):
+        with pytest.raises(ValueError, match="expected a column of features"):
+            Encoding.from_json([each | forged for each in encoding.to_json() if each["name"] == "genres"])
 
 
 def test_what_says_nothing_is_left_out_with_one_warning():
     columns = {
         "constant": [3] * 6,
+        "rounded": [0.3, 0.1 + 0.2] * 3,
         "absent": [None] * 6,
         "title": list("abcdef"),
         "year": [1, 2, 3, 4, 5, 6],
         "again": [1, 2, 3, 4, 5, 6],
     }
-    with pytest.warns(DataWarning, match="are left out: constant, absent, title, again$") as caught:
+    with pytest.warns(DataWarning, match="are left out: constant, rounded, absent, title, again$") as caught:
         found = encoded(**columns)
     assert list(found) == ["year"]
     assert len(caught) == 1
@@ -98,6 +104,7 @@ def test_what_says_nothing_is_left_out_with_one_warning():
     ("column", "match"),
     [
         ([1.0, np.inf, 2, 3, 4, 5], "finite numbers in the column 'x', found inf"),
+        ([1.0, 1e300, 2, 3, 4, 5], r"finite numbers in the column 'x', found 1e\+300 \(the largest is 1e\+150\)"),
         ([1j, 2, 3, 4, 5, 6], "real numbers"),
         (pd.to_datetime(["2020-01-01"] * 5 + ["2021-01-01"]), "numbers, text, or lists"),
         ([object()] * 6, "numbers, text, or lists"),

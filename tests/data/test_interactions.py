@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -19,6 +20,7 @@ from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.splits import predefined
 
 NAN = float("nan")
+MASKED = np.ma.masked_array([0, 1], [False, True])
 MANY = 70_000  # users and items whose pairs are more than 2**32
 fast = settings(max_examples=40)
 ratings = st.one_of(st.just(NAN), st.floats(0, 5))
@@ -31,6 +33,30 @@ triples_of_four = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.fl
 def build(user_index, item_index, values, **options):
     """Two users, three items."""
     return Interactions(user_index, item_index, values, ["ann", "bob"], ["x", "y", "z"], **options)
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "message"),
+    [
+        ("user_index", MASKED, "expected user indices without masked values, found 1"),
+        ("timestamps", MASKED, "expected timestamps without masked values, found 1"),
+        ("weights", MASKED, "weights must be finite and >= 0, found 1 others, the first in row 1: nan"),
+        ("timestamps", torch.ones(2, requires_grad=True), "expected timestamps as an array, found a Tensor: Can't"),
+        ("ratings", torch.ones(2, dtype=torch.bfloat16), "expected ratings as an array, found a Tensor: Got"),
+    ],
+)
+def test_what_numpy_cannot_read_or_reads_without_its_mask_is_named(part, values, message):
+    parts = {"user_index": [0, 1], "item_index": [0, 1], "ratings": [5.0, 3.0]}
+    with fails(message):
+        Interactions(**parts | {part: values}, user_ids=[0, 1], item_ids=[0, 1])
+
+
+def test_byte_orders_and_settings_of_numpy_change_nothing():
+    matrix = sp.csr_array(np.eye(2) * 300)
+    matrix.data, matrix.indices = matrix.data.astype(">f8"), matrix.indices.astype(">i4")
+    assert Interactions.from_csr(matrix).ratings.tolist() == [300, 300]
+    with np.errstate(all="raise"):
+        assert Interactions.from_dense([[1e300, 1e-300]]).ratings.tolist() == [1e300, 1e-300]
 
 
 def frame(**columns):

@@ -21,7 +21,7 @@ from model_cases import (
 from sklearn.base import clone
 
 from air_recsys import AIR, BiasModel, GlobalMean, Interactions
-from air_recsys.exceptions import DataError, DivergenceError
+from air_recsys.exceptions import DataError, DataWarning, DivergenceError
 from air_recsys.metrics import average_precision, rmse
 from air_recsys.models import KNN, GraphRanker
 from air_recsys.models.presets import PRESETS
@@ -182,6 +182,8 @@ def test_given_validation_ratings_are_watched_and_their_best_state_is_kept(scale
     scores = model.predict(held_out.user_ids[held_out.user_index], held_out.item_ids[held_out.item_index])
     assert rmse(held_out.ratings, scores) == pytest.approx(best["validation_rmse"], rel=1e-5)
     assert model.interactions_.n_ratings == train.n_ratings
+    with pytest.warns(DataWarning, match=f"^{train.n_ratings} of {train.n_ratings} ratings of the validation are in"):
+        AIR.for_ratings(n_sweeps=1, **CPU).fit(train, validation=train)
 
 
 def test_the_held_out_part_is_not_trained_on_and_its_best_state_is_kept():
@@ -340,6 +342,18 @@ def test_a_weight_of_one_is_no_weight_and_a_weight_of_zero_is_no_rating(width):
     np.testing.assert_allclose(factors(weighted(np.ones)), factors(weighted()), rtol=1e-9, atol=1e-12)
     zeros = weighted(lambda n: half.astype(float))
     np.testing.assert_allclose(factors(zeros), factors(weighted(keep=half)), rtol=1e-7, atol=1e-10)
+
+
+def test_what_a_rating_of_weight_zero_is_does_not_matter_and_little_weights_are_named():
+    def scores(value: float) -> np.ndarray:
+        ratings = np.where(np.arange(40) < 3, value, np.tile([5.0, 1, 4, 2, 3], 8))
+        pairs, weights = np.divmod(np.arange(40), 5), (np.arange(40) >= 3).astype(float)
+        data = Interactions(*pairs, ratings, range(8), range(5), weights=weights, rating_scale=(1, 5))
+        return AIR.for_ratings(n_sweeps=8, n_factors=2, **CPU).fit(data).predict(*pairs)
+
+    np.testing.assert_array_equal(scores(1.0), scores(5.0))
+    with pytest.warns(DataWarning, match=r"^the largest weight of a rating is 0.05, .*: multiply the weights"):
+        AIR.for_ratings(n_sweeps=1, **CPU).fit(weighted(lambda n: np.full(n, 0.05)))
 
 
 @pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])

@@ -105,6 +105,8 @@ def test_a_large_offset_of_the_scale_changes_nothing_but_it():
 def test_what_cannot_be_kept_is_said_before_the_training():
     with pytest.raises(DataError, match="expected ratings of at most"):
         BiasModel().fit(RATINGS * 1e38)
+    with pytest.raises(DataError, match=r"expected a rating of at least .*: multiply all by a number"):
+        BiasModel().fit(RATINGS * 1e-40)
     pairs = Interactions.from_dense(RATINGS, [(0, "a"), (1, "b"), (2, "c"), (3, "d")])
     with pytest.warns(DataWarning, match="found tuple among the user ids: save will refuse the model"):
         BiasModel().fit(pairs)

@@ -176,6 +176,8 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "another size": (lambda s: s.to_numpy()[:5, :5], r"of shape \(114, 114\).*found \(5, 5\)"),
     "not a matrix": (lambda s: "similar", "found str"),
+    "complex": (lambda s: s + 0j, "a matrix of numbers, found"),
+    "masked": (lambda s: np.ma.masked_less(s.to_numpy()[:114, :114], 0.1), "finite item similarities, found nan"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from attacks.live import (
     OPERATIONS,
     Call,
@@ -34,6 +36,7 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.models import BiasModel
 from air_recsys.models.state import FittedState, lock_of
+from air_recsys.nn.devices import torch_threads
 
 
 def table(seed: int = 0, n_users: int = 30, n_items: int = 20) -> pd.DataFrame:
@@ -218,7 +221,7 @@ def test_a_copy_that_a_callback_makes_is_one_of_what_was_learned_before(model):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_process_writes_though_a_thread_held_the_lock(model):
+def test_a_forked_process_writes_and_computes_though_it_lacks_the_threads_of_its_parent(model):
     held, end = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -229,14 +232,26 @@ def test_a_forked_process_writes_though_a_thread_held_the_lock(model):
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        with lock_of(model):
-            os._exit(7)
+    with torch_threads(2):
+        torch.ones(1000, 1000).exp()
+        child = os.fork()
+        if child == 0:  # pragma: no cover
+            signal.alarm(20)
+            torch.ones(1000, 1000).exp()
+            with lock_of(model):
+                os._exit(7)
     status = os.waitpid(child, 0)[1]
     end.set()
     thread.join()
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+@pytest.mark.parametrize("solver", ["adam", "variational"])
+def test_the_default_device_of_torch_does_not_matter(solver):
+    first, second = (AIR.for_ratings(solver=solver, n_factors=2, random_state=0, device="cpu") for _ in range(2))
+    first.fit(table())
+    with torch.device("meta"):
+        np.testing.assert_array_equal(second.fit(table()).item_factors_, first.item_factors_)
 
 
 def test_ids_that_were_pickled_are_looked_up_by_threads():

@@ -42,6 +42,8 @@ def test_a_log_gets_lines_after_a_while(monkeypatch):
         bar.update()
     lines = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
     assert [line.partition("|")[0] for line in lines] == ["sweeps:   0%", "sweeps:  50%", "sweeps: 100%"]
+    monkeypatch.setattr(sys, "stderr", None)
+    progress_bar(True, total=2).close()
 
 
 def test_a_bar_waits_two_seconds_and_leaves_nothing(monkeypatch):

@@ -88,6 +88,7 @@ def _checked(column: Column) -> Column:
     numbers = np.array([*column.centers, column.scale], dtype=np.float64)
     texts = [column.name, *column.levels]
     fits = column.kind in KINDS and all(isinstance(text, str) for text in texts) and np.isfinite(numbers).all()
+    fits = fits and column.separator in SEPARATORS and len(set(column.levels)) == len(column.levels)
     if not fits or column.scale <= 0 or len(column.centers) != len(column.features):
         raise ValueError(f"expected a column of features, found {quoted(column)}")
     return column._replace(centers=tuple(float(center) for center in column.centers))
@@ -99,6 +100,9 @@ SEPARATORS = ("|", ",", ";")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 MOST = 1000
 """Features that a table may have."""
+_LARGEST = 1e150  # of a number, whose square is finite
+_FAR = 1e30  # standard deviations from the mean, which models compute with in float32
+_SAME = 4 * np.finfo(np.float64).eps  # relative range of numbers that differ by rounding alone
 
 
 class Column(NamedTuple):
@@ -138,7 +142,7 @@ class Column(NamedTuple):
         if not types.is_numeric_dtype(present) and not types.is_bool_dtype(present):
             return _of_levels(name, present)
         numbers = _numbers(name, present)
-        if (numbers == numbers[0]).all():
+        if np.ptp(numbers) <= _SAME * np.abs(numbers).max():
             return None
         if np.isin(numbers, (0.0, 1.0)).all():
             return cls(name, "flag", (float(numbers.mean()),))
@@ -157,7 +161,14 @@ class Column(NamedTuple):
             encoded[present[np.unique(rows)]] = -np.asarray(self.centers, np.float32)
             encoded[present[rows], places] = 1 - np.asarray(self.centers, np.float32)[places]
         else:
-            encoded[present, 0] = (_numbers(self.name, values) - self.centers[0]) / self.scale
+            with np.errstate(over="ignore"):
+                standard = (_numbers(self.name, values) - self.centers[0]) / self.scale
+            if np.abs(standard).max() > _FAR:
+                raise DataError(
+                    f"expected numbers near those of the training in the column {self.name!r}, found "
+                    f"{values.iloc[int(np.abs(standard).argmax())]}"
+                )
+            encoded[present, 0] = standard
         return encoded
 
 
@@ -167,8 +178,9 @@ def _numbers(name: str, cells: pd.Series) -> np.ndarray:
     if types.is_complex_dtype(cells):
         raise DataError(f"expected real numbers in the column {name!r}, found complex ones")
     numbers = cells.to_numpy(dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise DataError(f"expected finite numbers in the column {name!r}, found {numbers[~np.isfinite(numbers)][0]}")
+    if not (within := np.abs(numbers) <= _LARGEST).all():  # NaN is not
+        found = f"{numbers[~within][0]} (the largest is {_LARGEST:g})"
+        raise DataError(f"expected finite numbers in the column {name!r}, found {found}")
     return numbers
 
 

@@ -31,7 +31,7 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
-from air_recsys.nn.memory import MemoryPlan, memory_plan, smaller
+from air_recsys.nn.memory import FIRST_USE, MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import GradientDescent, Plan
@@ -120,13 +120,16 @@ class ObjectiveEngine:
 
     def memory_plan(self, data: Interactions) -> MemoryPlan:
         """The bytes that a training will take at its peak, beside the interactions."""
-        return memory_plan(self.setup.sizes(data), self.settings(data))
+        return self._plan(data, self.settings(data))
 
     def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
         """Yield changes of parameters that need less and less memory, and the bytes that they need."""
-        sizes = self.setup.sizes(data)
-        for changes, settings in smaller(self.settings(data), sizes):
-            yield changes, memory_plan(sizes, settings).total
+        for changes, settings in smaller(self.settings(data), self.setup.sizes(data)):
+            yield changes, self._plan(data, settings).total
+
+    def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
+        plan = memory_plan(self.setup.sizes(data), settings)
+        return plan._replace(work=plan.work + FIRST_USE)
 
     def graph_form(self, data: Interactions) -> str:
         """The form of the graphs, in words."""

@@ -157,7 +157,10 @@ def naming_what_fits(engine: Engine, data: Interactions) -> Iterator[None]:
     """Turn a device that runs out of memory into an error that says what to lower."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryLimitError) as error:
+    except (MemoryError, RuntimeError) as error:
+        of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+        if not of_memory and "DefaultCPUAllocator" not in str(error):  # of the CPU torch has no class of its own
+            raise
         hint = what_fits(engine, data, engine.memory_plan(data).total / 2)
         raise MemoryLimitError(f"{error}; {hint}") from error
 

@@ -308,6 +308,8 @@ class GraphRanker(Recommender):
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
         settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
+        for *tried, _ in state.history[[*RankerSettings._fields, "ndcg"]].to_numpy().tolist():
+            check_settings(RankerSettings(*tried)._asdict())
         if settings.user_half_life and state.data.timestamps is None:
             raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:

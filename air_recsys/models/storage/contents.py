@@ -17,10 +17,17 @@ from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors, Selection, Snapshot
 from air_recsys.models.state import FittedState
-from air_recsys.models.storage.files import Contents, check_attributes, check_scale, check_shapes, check_starts
+from air_recsys.models.storage.files import (
+    LARGEST,
+    Contents,
+    check_attributes,
+    check_scale,
+    check_shapes,
+    check_starts,
+)
 from air_recsys.storage.reading import checked_csr
 
-_LARGEST = float(np.finfo(np.float32).max) / 100  # of a rating: models compute in float32
+_LITTLE = 0.1  # of the largest weight, as of weights that sum to 1
 _HOLDS = "a model file holds ids that are all integers or all strings"
 _NO_FEATURES: dict[str, Any] = {}
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
@@ -155,8 +162,17 @@ def graph_from_arrays(
 def check_kept(data: Interactions, stacklevel: int) -> None:
     """Raise `DataError` for ratings that no model can hold, and warn of ids that no file can."""
     largest = float(np.abs(data.ratings).max())
-    if largest > _LARGEST:
-        raise DataError(f"expected ratings of at most {_LARGEST:g}, found {largest:g}: divide all by a number")
+    if largest > LARGEST:
+        raise DataError(f"expected ratings of at most {LARGEST:g}, found {largest:g}: divide all by a number")
+    if 0 < largest < 1 / LARGEST:
+        raise DataError(f"expected a rating of at least {1 / LARGEST:g}, found {largest:g}: multiply all by a number")
+    if data.weights is not None and data.weights.max() < _LITTLE:
+        warnings.warn(
+            f"the largest weight of a rating is {data.weights.max():.2g}, beside a prior that counts as ratings of "
+            "weight 1 do: multiply the weights, for a mean of 1",
+            DataWarning,
+            stacklevel=stacklevel,
+        )
     for index in (data.users, data.items):
         if kind := _other_type(index.ids):
             warnings.warn(

@@ -16,6 +16,8 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
+from air_recsys.nn.devices import device_or_cpu
+from air_recsys.nn.memory import readable
 from air_recsys.storage.reading import parse_json
 from air_recsys.storage.tensor_files import Chunk, DamagedError, TensorFile, tensor_chunks
 from air_recsys.storage.validation import check_path
@@ -32,6 +34,8 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
 }
 _OF_TRAINING: dict[str, type] = {"n_iter_": int, "stopped_by_": str, "device_": str}
 
+LARGEST = float(np.finfo(np.float32).max) / 100
+"""Of a rating: models compute in float32."""
 FORMAT = "air_recsys model"
 FORMAT_VERSION = 3
 _FAULTS = (OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError)
@@ -99,6 +103,9 @@ def read_contents(
         raise
     except DamagedError as error:
         raise ModelFileError(f"{source} is damaged: {error}") from None
+    except MemoryError:
+        size = readable(source.stat().st_size)
+        raise ModelFileError(f"{source} of {size} does not fit into the memory of this process") from None
     except _FAULTS as error:
         raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
 
@@ -152,6 +159,7 @@ def _subclasses(cls: type) -> list[type]:
 
 
 _FREE = "history_"  # prefix of arrays that may hold NaN: a validation error is NaN without held-out ratings
+_MOST = 1e150  # of a number in them, which are drawn
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray], size: int) -> None:
@@ -167,6 +175,8 @@ def check_arrays(arrays: Mapping[str, np.ndarray], size: int) -> None:
             raise ValueError(f"expected at most {size} rows in {name}, found shape {array.shape}")
         if not name.startswith(_FREE) and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"expected finite numbers in {name}, found NaN or infinity")
+        if name.startswith(_FREE) and (np.abs(array.astype(np.float64)) > _MOST).any():
+            raise ValueError(f"expected numbers up to {_MOST:g} in {name}, found larger ones")
 
 
 def check_starts(starts: np.ndarray, size: int) -> list[int]:
@@ -220,12 +230,13 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
         _check_type(name, attributes[name], kind)
     for name in attributes["ending"].keys() & _OF_TRAINING.keys():
         _check_type(name, attributes["ending"][name], _OF_TRAINING[name])
+    device_or_cpu(attributes["ending"].get("device_"))  # refuses what names none
     for name in attributes["history_"]:
         _check_type("a column of the history", name, str)
     for size in attributes["transform_graphs"]:
         _check_type("the size of a graph", size, int)
-    if not math.isfinite(attributes["global_mean_"]):
-        raise ValueError(f"expected a finite global_mean_, found {attributes['global_mean_']}")
+    if not abs(attributes["global_mean_"]) <= LARGEST:
+        raise ValueError(f"expected a small, finite global_mean_, found {attributes['global_mean_']}")
     return attributes
 
 

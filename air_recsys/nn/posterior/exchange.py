@@ -54,7 +54,7 @@ class OwnEntries(NamedTuple):
     entries: tuple[Entries, Entries]  # of the own rows, and of the own columns
     degrees: tuple[Tensor, Tensor]  # (m,) and (n,), how many entries each row and each column has
     counts: tuple[Tensor, Tensor]  # (m,) and (n,), the sums of their weights
-    mean_square: float  # of the values of all entries
+    mean_square: float  # of the values of all entries that count
     exchange: Exchange
 
     @classmethod
@@ -62,11 +62,12 @@ class OwnEntries(NamedTuple):
         """The entries of a process that is given all of them."""
         rows, columns = Entries.of(observed, 0), Entries.of(observed, 1)
         shape = observed.pattern.shape
+        counted = observed.values if observed.weights is None else observed.values[observed.weights > 0]
         return cls(
             (rows.of_rows(exchange.own(0, shape[0])), columns.of_rows(exchange.own(1, shape[1]))),
             (rows.starts.diff(), columns.starts.diff()),
             (rows.counts(), columns.counts()),
-            float(observed.values.square().mean()),
+            float(counted.square().mean()),
             exchange,
         )
 

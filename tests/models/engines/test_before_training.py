@@ -1,6 +1,9 @@
 """What is decided and refused before a training: the unit of ratings, width, edges, and memory."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -210,15 +213,35 @@ def test_sizes_that_are_none(limit):
         AIR.for_completion(max_memory=limit, device="cpu").fit(np.eye(4))
 
 
-OUT_OF_MEMORY = r"CUDA out of memory.*; (no setting tried fits|.* needs about)"
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="no peak of memory to read")
+@pytest.mark.parametrize("model", ["AIR.for_ratings(solver='adam', device='cpu')", "DMF(n_epochs=2, device='cpu')"])
+def test_the_plan_holds_in_a_fresh_process(model):
+    program = f"""
+import numpy as np
+from air_recsys import AIR, DMF
+ratings, model = np.random.default_rng(0).integers(1, 6, (300, 200)).astype(float), {model}
+planned = model.memory_plan(ratings).total
+read = lambda name: 1024 * int(open("/proc/self/status").read().split(name)[1].split()[0])
+open("/proc/self/clear_refs", "w").write("5")
+before = read("VmRSS:")
+model.fit(ratings)
+print(planned, read("VmHWM:") - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    planned, seen = map(int, done.stdout.split())
+    assert seen < planned < seen + 100_000_000
+
+
+OUT_OF_MEMORY = r"(CUDA out of|can't allocate) memory.*; (no setting tried fits|.* needs about)"
 
 
 def out_of_memory() -> Exception:
     return torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
 
-def test_a_device_that_has_no_room_for_a_training(monkeypatch):
-    monkeypatch.setattr("air_recsys.models.engines.objective.build_objective", Mock(side_effect=out_of_memory()))
+@pytest.mark.parametrize("error", [out_of_memory(), RuntimeError("DefaultCPUAllocator: can't allocate memory: ...")])
+def test_a_device_that_has_no_room_for_a_training(error, monkeypatch):
+    monkeypatch.setattr("air_recsys.models.engines.objective.build_objective", Mock(side_effect=error))
     with pytest.raises(MemoryLimitError, match=OUT_OF_MEMORY):
         AIR.for_ratings(solver="adam", n_factors=3, **CPU).fit(np.eye(6))
 

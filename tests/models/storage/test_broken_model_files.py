@@ -3,6 +3,8 @@
 import json
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,25 @@ def test_a_file_or_folder_that_is_not_there(tmp_path):
             AIR.load(path)
     with fails(f"cannot write model.air: there is no folder {tmp_path / 'nowhere'}"):
         GlobalMean().fit(dense()).save(tmp_path / "nowhere" / "model.air")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files with holes, and limits of memory")
+@pytest.mark.parametrize(("kind", "width", "size"), [("F32", 4, 3 * 2**30), ("U8", 1, 2**31)])
+def test_a_file_beyond_the_memory_is_named(kind, width, size, tmp_path):
+    tensor = {"dtype": kind, "shape": [size], "data_offsets": [0, width * size]}
+    header = json.dumps({"__metadata__": {"format": "air_recsys model"}, "ratings": tensor}).encode()
+    with (tmp_path / "model.air").open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + width * size)
+    program = """
+import resource
+from air_recsys import AIR
+used = 1024 * int(open("/proc/self/status").read().split("VmSize:")[1].split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, -1))
+AIR.load("model.air")
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert re.search(r"ModelFileError: model.air of (12.9|2.1) GB does not fit into the memory", done.stderr)
 
 
 # -------------------------------------------------------------------- damaged files
@@ -174,6 +195,9 @@ CASES = {
         *((array("item_graph_indices", lambda at, to=to: at * 0 + to), "a sparse matrix") for to in (-1, 9, 10**6)),
         (array("item_graph_indptr", np.zeros(3, np.int32)), "expected a sparse matrix"),
         (array("history_fit", np.zeros(1)), ""),
+        (array("history_fit", lambda fit: fit * 1e300), r"expected numbers up to 1e\+150 in history_fit"),
+        (entry("attributes", "ending", {"device_": "x"}), "device"),
+        (entry("attributes", "global_mean_", 1e308), "expected a small, finite global_mean_, found 1e"),
         (lambda path: rewrite(path, arrays={f"{side}_factors_": np.zeros((n, 0)) for side, n in SIZES}), "found none"),
         (text("parameters", "{"), ""),
         (text("parameters", "[1]"), ""),
@@ -192,7 +216,9 @@ CASES = {
         (entry("parameters", "snapshot_epochs", [-1]), "an entry of snapshot_epochs"),
     ],
     "GraphRanker": [
-        (entry("parameters", "settings", {"regression_penalty": 0}), "regression_penalty must be a number")
+        (entry("parameters", "settings", {"regression_penalty": 0}), "regression_penalty must be a number"),
+        (array("history_regression_share", lambda share: share * 1e15), "regression_share must be a number"),
+        (entry("attributes", "history_", []), "ndcg"),
     ],
     "AIR-variational": [
         (entry("parameters.solver", "n_sweeps", 0), "n_sweeps must be"),
