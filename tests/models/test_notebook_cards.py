@@ -50,9 +50,8 @@ def test_a_model_tells_how_good_it_is_where_that_was_measured():
     text = text_of(watched._repr_html_())
     assert f"RMSE {lowest:.4g} on the validation part, learned noise" in text
     assert "ended by n_sweeps" in text
-    searched = GraphRanker(n_factors=2, n_steps=2, device="cpu").fit(
-        pd.concat([frame(), frame(1)]).drop_duplicates(["user", "item"])
-    )
+    likes = pd.concat([frame(), frame(1)])[["user", "item"]].drop_duplicates()
+    searched = GraphRanker(n_factors=2, n_steps=2, device="cpu").fit(likes)
     assert searched.search_line_ in text_of(searched._repr_html_())
     assert "not measured" in text_of(fitted(MODELS["BiasModel"])._repr_html_())
     assert "sk-" in AIR.for_ratings()._repr_html_()  # not fitted: scikit-learn shows it
@@ -101,5 +100,5 @@ def test_names_in_explanations_are_escaped():
     model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(evil(frame()))
     assert EVIL in text_of(model.explain(EVIL, EVIL)._repr_html_())
     assert EVIL in text_of(model.explain(EVIL, "i3", labels={"i3": EVIL})._repr_html_())
-    ranker = GraphRanker(n_factors=2, settings={}, device="cpu").fit(evil(frame()))
+    ranker = GraphRanker(n_factors=2, settings={}, device="cpu").fit(evil(frame())[["user", "item"]])
     assert EVIL in text_of(ranker.explain(EVIL, "i3", labels={"i0": EVIL})._repr_html_())

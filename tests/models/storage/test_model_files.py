@@ -49,6 +49,7 @@ def test_a_loaded_model_can_be_fitted_again(name, tmp_path):
     assert_same_answers(Recommender.load(model.save(tmp_path / "first.air")).fit(frame()), model)
 
 
+@pytest.mark.filterwarnings("ignore:ids such as")
 @pytest.mark.parametrize("ids", [[*"äß語 🎬xyzabcd"], list(range(100, 112)), ["", "a b", "\n", *"123456789"]])
 def test_ids_come_back_as_they_were(ids, tmp_path):
     data = Interactions.from_dense(dense(), user_ids=ids)
