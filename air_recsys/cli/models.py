@@ -222,6 +222,8 @@ def recommend(
 
     if not user and ratings is None:
         raise ParameterError("expected --user, --ratings or both, found neither")
+    if ratings is None:
+        options.refuse_forms("recommend without --ratings", sep=sep, encoding=encoding, quote=quote, columns=columns)
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)

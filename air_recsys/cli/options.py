@@ -322,6 +322,11 @@ def refuse_unread(option: str, given: dict[str, bool]) -> None:
         raise ParameterError(f"{option} does not read {other}: leave one of them out")
 
 
+def refuse_forms(option: str, **form: Any) -> None:
+    """Raise `ParameterError` for what tells how a table is written, where none is given."""
+    refuse_unread(option, {f"--{name}": value is not None for name, value in form.items()})
+
+
 def publish_means(means: ResultTable, single: ResultTable | None, *files: Path | None) -> None:
     """Print means, and write them with the single runs to the files that are asked for."""
     typer.echo(means.text())

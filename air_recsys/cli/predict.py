@@ -62,6 +62,8 @@ def predict(
 
     if (pairs is None) == (not user or not item):
         raise ParameterError("expected --user with --item, or --pairs alone")
+    if pairs is None:
+        options.refuse_forms("predict without --pairs", sep=sep, encoding=encoding, quote=quote, columns=columns)
     loaded = Recommender.load(model)
     data = loaded.interactions_
     if pairs is None:

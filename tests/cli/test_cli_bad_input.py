@@ -103,6 +103,8 @@ def words_of(line, shelf):
             ["model's ids are integers, found 1 of 1 that are none: 'u10'"],
         ),
         ("similar {}/text.air", ["either --user or --item, found neither"]),
+        ("recommend {}/text.air --user u0 --sep ;", ["recommend without --ratings does not read --sep"]),
+        ("predict {}/text.air --user u0 --item i0 --no-quote", ["predict without --pairs does not read --quote"]),
         ("similar {}/text.air --user u10 --item i0", ["either --user or --item, found both"]),
         ("similar {}/text.air --user u10 --titles {}/strange.csv", ["expected --titles with --item, whose items it"]),
         ("similar {}/integer.air --item i0", ["this model's ids are integers, found 1 of 1 that are none: 'i0'"]),
