@@ -205,8 +205,10 @@ class FoldedUsers:
         unknown, users = UnknownUsers(partial(most_liked, state, n), allowed), np.flatnonzero(known)
         if not known.all():
             best[~known], scores[~known] = unknown.lists(np.flatnonzero(~known))
-        left_out = allowed.left_out(users, self._pattern[users] if exclude_seen else None)
-        best[users], scores[users] = best_lists(self._scorers, users, n, seen=left_out, allowed=allowed.common)
+        for start in range(0, users.size, allowed.n_together(n)):
+            some = users[start : start + allowed.n_together(n)]
+            left_out = allowed.left_out(some, self._pattern[some] if exclude_seen else None)
+            best[some], scores[some] = best_lists(self._scorers, some, n, seen=left_out, allowed=allowed.common)
         return recommendation_frame(self.user_ids, state.data.item_ids, best, scores, known)
 
     def explain(

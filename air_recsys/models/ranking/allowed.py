@@ -17,6 +17,8 @@ from air_recsys.exceptions import DataError, UnknownIdError, quoted
 from air_recsys.metrics.checks import Csr
 from air_recsys.storage.validation import check_integer
 
+_BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
+
 
 @dataclass(frozen=True)
 class Allowed:
@@ -36,6 +38,10 @@ class Allowed:
     def has_own(self) -> bool:
         """Whether users have items of their own."""
         return self.candidates is not None or self.excluded is not None
+
+    def n_together(self, n: int) -> int:
+        """The number of users whose lists of n places, and items left out, are held at a time."""
+        return max(1, _BLOCK_ENTRIES // (self.n_items if self.has_own else n))
 
     def left_out(self, rows: np.ndarray, seen: Csr | None) -> Csr | None:
         """The items that lists leave out of the common ones, and those seen, (b, n_items), of some users asked for."""

@@ -19,7 +19,6 @@ from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
 
-_BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
 _SOURCES = pd.Series(["popular", "model"]).array
 # Users, and their places among those asked for, to items and products + item biases, (b, n).
 FindBest = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -53,7 +52,7 @@ def recommend_with(
     if queried.dtype == object and (missing := np.flatnonzero(pd.isna(queried))).size:
         raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(queried)
-    block = max(1, _BLOCK_ENTRIES // (allowed.n_items if allowed.has_own else n))
+    block = allowed.n_together(n)
     starts = range(0, max(1, queried.size), block)
     unknown = UnknownUsers(popular, allowed)
     blocks = (np.arange(start, min(start + block, queried.size)) for start in starts)
