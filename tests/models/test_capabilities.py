@@ -105,7 +105,9 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     "`similar_users`, `similar_items`": lambda door, model, path: model.similar_items("i1"),
     "`user_graph_`, `item_graph_`": lambda door, model, path: (model.user_graph_, model.item_graph_),
     "`explain`": lambda door, model, path: model.explain("u1", "i1"),
-    "`score`": lambda door, model, path: model.score(door.new.assign(user="u0", item=["i0", "i14"])),
+    "`score`": lambda door, model, path: model.score(
+        door.new.assign(**dict(zip(door.new.columns, ["u0", ["i0", "i14"]], strict=False)))
+    ),
     "`fold_in`": lambda door, model, path: model.fold_in(door.new),
     "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
     "`save`, `load`": lambda door, model, path: air_recsys.load(model.save(path / "model.air")),

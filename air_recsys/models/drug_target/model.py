@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from air_recsys.data.ids import IdIndex, asked_ids
+from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.drug_target import files
 from air_recsys.models.drug_target.answers import Answers, Calibration
+from air_recsys.models.drug_target.common import CommonQuestions, pairs_of, places_of
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
 from air_recsys.models.drug_target.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.models.drug_target.similarities import (
@@ -29,7 +30,6 @@ from air_recsys.models.drug_target.similarities import (
     check_sides,
     ids_of,
     known_sides,
-    with_nearest,
 )
 from air_recsys.models.drug_target.whole import (
     Strengths,
@@ -51,7 +51,7 @@ _DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
 
 
 @dataclass(eq=False, repr=False)
-class DrugTargetAIR(BaseEstimator):
+class DrugTargetAIR(CommonQuestions, BaseEstimator):
     """Completion of a drug-target matrix with learned graphs of the drugs and of the targets.
 
     Completion and graphs are computed in turn, each exactly: see `air_recsys.models.drug_target.completion`.
@@ -187,7 +187,7 @@ class DrugTargetAIR(BaseEstimator):
             For ids that were not in the data of `fit`.
         """
         model = self._fitted()
-        return model.scores_[_pairs(model, drug_ids, target_ids)]
+        return model.scores_[pairs_of(model, drug_ids, target_ids)]
 
     def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
         """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
@@ -196,7 +196,7 @@ class DrugTargetAIR(BaseEstimator):
         interaction; if it only means "not known", the probability is too small.
         """
         model = self._fitted()
-        drugs, targets = _pairs(model, drug_ids, target_ids)
+        drugs, targets = pairs_of(model, drug_ids, target_ids)
         return model.calibration_.of_scores(model.open_scores_[drugs, targets])
 
     def new_interactions(
@@ -226,7 +226,7 @@ class DrugTargetAIR(BaseEstimator):
         asked = np.ones(recorded.shape, dtype=bool) if include_known else recorded != 1  # NaN too
         for axis, (index, ids) in enumerate(((model.drugs_, drug_ids), (model.targets_, target_ids))):
             if ids is not None:
-                wanted = np.isin(np.arange(len(index)), _places(index, ids))
+                wanted = np.isin(np.arange(len(index)), places_of(index, ids))
                 asked &= wanted[:, None] if axis == 0 else wanted
         drugs, targets = np.nonzero(asked)
         scores = model.open_scores_[drugs, targets]
@@ -269,7 +269,7 @@ class DrugTargetAIR(BaseEstimator):
         """
         model = self._fitted()
         check_integer("n", n, minimum=1)
-        place = int(_places(model.drugs_, [drug_id])[0]), int(_places(model.targets_, [target_id])[0])
+        place = int(places_of(model.drugs_, [drug_id])[0]), int(places_of(model.targets_, [target_id])[0])
         answers = model._answers
         whole = answers.whole(answers.shown_for(place))
         score = whole.scores[place]
@@ -434,22 +434,6 @@ class DrugTargetAIR(BaseEstimator):
         return copy.copy(self)
 
 
-def _pairs(model: DrugTargetAIR, drug_ids: Any, target_ids: Any) -> tuple[np.ndarray, np.ndarray]:
-    drugs, targets = _places(model.drugs_, drug_ids), _places(model.targets_, target_ids)
-    if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
-        raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
-    return drugs, targets
-
-
 def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
     """Return the weights of the edges between a node and all, (n,)."""
     return graph.to_scipy()[[node]].toarray().ravel()
-
-
-def _places(index: IdIndex, ids: Any) -> np.ndarray:
-    asked = asked_ids(ids, index.kind)
-    places = index.lookup(asked)
-    if (places < 0).any():
-        unknown = asked[places < 0].tolist()
-        raise UnknownIdError(index.kind, unknown, f"the first is {with_nearest(unknown[0], index.ids.tolist())}")
-    return places

@@ -354,3 +354,36 @@ def test_nuclear_receptors_are_predicted_better_with_similarities(data_root: Pat
             scores = fit(found.interactions.select(split.train), *given).scores_
             figures.append(average_precision(hidden.ratings, scores[hidden.user_index, hidden.item_index]))
     assert np.mean(precisions[True]) > np.mean(precisions[False]) + 0.05 > 0.55
+
+
+# -------------------------------------------------------------------- the questions of all models
+
+
+def test_drugs_are_users_and_targets_items():
+    values = pd.DataFrame(
+        np.kron(np.eye(3), np.ones((4, 3))), [f"d{n}" for n in range(12)], [f"t{n}" for n in range(9)]
+    )
+    values.iloc[0, 0], values.iloc[5, 4] = np.nan, 0
+    model = DrugTargetAIR().fit(values)
+    lists = model.recommend(["d0", "d5"], 2)
+    assert lists.groupby("user")["item"].first().to_dict() == {"d0": "t0", "d5": "t4"}
+    assert lists.columns.tolist() == ["user", "item", "score", "rank", "source"]
+    first = model.new_interactions(1, drug_ids="d0")
+    assert first["target"].tolist() == lists["item"].head(1).tolist()
+    assert first["score"].item() == lists["score"].iloc[0]
+    known = values.columns[values.loc["d5"] == 1].tolist()
+    assert set(known) < set(model.recommend("d5", 9, exclude_seen=False)["item"])
+    assert not set(known) & set(model.recommend("d5", 9)["item"])
+    own = model.recommend(["d0", "d5"], items={"d0": ["t8", "t7"], "d5": ["t0"]}, exclude="t8")
+    assert own[["user", "item"]].to_numpy().tolist() == [["d0", "t7"], ["d5", "t0"]]
+    assert model.recommend("d0", exclude=list(values.columns)).empty
+    assert model.similar_items("t0", 2)["target"].tolist() == model.item_graph_.neighbors("t0", 2)["target"].tolist()
+    assert set(model.similar_users("d0", 3)["drug"]) == {"d1", "d2", "d3"}
+    table = model.predict_table(["d0", "d1"], "t0")
+    assert table["score"].tolist() == model.predict(["d0", "d1"], "t0").tolist()
+    assert table["item"].tolist() == ["t0", "t0"]
+    assert model.score(values) == 1.0
+    with pytest.raises(UnknownIdError, match="d99"):
+        model.recommend("d99")
+    with pytest.raises(UnknownIdError, match="t99"):
+        model.recommend("d0", items=["t99"])
