@@ -234,8 +234,12 @@ def tell_columns(
         if str(name).casefold() != str(asked[role]).casefold()
     ]
     unread = [
-        f"{quoted(name)} ({role}={quoted(name)} of Interactions.from_frame or read_ratings reads it)"
-        for role, usual in {"rating": _AMOUNTS, "timestamp": _USUAL["timestamp"], "weight": _USUAL["weight"]}.items()
+        f"{quoted(name)} ({reads})"
+        for role, usual, reads in (
+            ("rating", _AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
+            ("timestamp", _USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
+            ("weight", _USUAL["weight"], "weight= of Interactions.from_frame reads it"),
+        )
         for name in header
         if role not in columns and _plain(name) in usual
     ]
