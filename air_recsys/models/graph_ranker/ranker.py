@@ -475,7 +475,7 @@ class GraphRanker(Recommender):
         Raises
         ------
         DataError
-            Before any change: for negative values, and without timestamps where the settings need them.
+            Before any change: for negative values, weights, and without timestamps where the settings need them.
 
         Examples
         --------
@@ -487,7 +487,7 @@ class GraphRanker(Recommender):
         ([9, 1], 5)
         """
         self.check_fitted()
-        data = self.as_data(interactions)
+        data = self.checked_data(interactions)
         with lock_of(self):
             self._state = with_likes(self._fitted(), data)
         return self

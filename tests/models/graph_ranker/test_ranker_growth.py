@@ -79,6 +79,7 @@ def test_a_refused_update_changes_nothing(model):
     for new, kind, message in (
         (pd.DataFrame({"user": ["eve"], "item": [1]}), UnknownIdError, "its ids are integers"),
         (pd.DataFrame({"user": [1], "item": [1], "rating": [-1.0]}), DataError, ">= 0"),
+        (Interactions([0], [0], [1.0], [1], [1], weights=[2.0]), DataError, "knows no weights"),
     ):
         with pytest.raises(kind, match=message):
             model.partial_fit(new)
