@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -134,7 +135,10 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
         missing, times = column.isna().to_numpy(), _nanoseconds(column)
     else:
         times = array.astype(np.int64, copy=copy) if array.dtype.kind == "i" else as_float(array, "timestamps")
-        missing = ~np.isfinite(times)
+        missing = ~np.isfinite(times) | (times == _NO_DATE)
+        if array.dtype in (np.float16, np.float32) and size and np.abs(times).max() > _EXACT:
+            told = f"timestamps in {array.dtype} beyond {_EXACT:,} are rounded: read them as integers or float64"
+            warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     if missing.any():
         raise DataError(
             f"timestamps must be finite numbers or dates, found {missing.sum()} missing, the first in row "
@@ -143,12 +147,24 @@ def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     return times
 
 
+_NO_DATE = np.iinfo(np.int64).min  # the integer that NumPy makes of a missing date
+_EXACT = 2**24  # the largest integer up to which float32 has all
+_OFFSET = re.compile(r"\d{2}:\d{2}.*(?:Z|[+-]\d{2}:?\d{2})$", re.IGNORECASE)
+
+
 def _are_numbers_as_text(column: pd.Series) -> bool:
     return bool(pd.Series(pd.to_numeric(column, errors="coerce")).notna().all())
 
 
 def dates_of(texts: pd.Series) -> tuple[pd.Series, int | None]:
-    """Return texts in ISO 8601 as dates, and the first row that is none; None where all are."""
+    """Return texts in ISO 8601 as dates, and the first row that is none; None where all are.
+
+    Warn where some have an offset from UTC and others none, which are then those of UTC.
+    """
+    has_offset = texts.astype(str).str.contains(_OFFSET)
+    if has_offset.any() and not has_offset.all():
+        told = f"{int(has_offset.sum())} of {len(texts)} dates have an offset from UTC, the others are taken as in UTC"
+        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
     broken = np.flatnonzero(dates.isna())
     return dates, int(broken[0]) if broken.size else None
@@ -186,6 +202,8 @@ _USUAL = {
 _OF_LONG = set.union(*_USUAL.values())
 _AMOUNTS = {"plays", "playcount", "count", "counts", "n", "hours", "minutes", "clicks", "views", "listens", "quantity"}
 _TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
+_QUALIFIERS = {"relation", "standardrelation", "qualifier", "operator"} | {"unit", "units", "standardunits"}
+"""Names of columns that say what a value means, such as ">" and "nM"."""
 _OF_FORMS = frozenset("#'\"{}[]")  # signs of comments, quotes and JSON: such a name was not split as it is written
 UNNAMED = "Unnamed: "  # begins the names that pandas makes for columns without one, such as a saved index
 _LONGEST = 100  # signs of a name of a column that has a meaning
@@ -224,8 +242,9 @@ def tell_columns(
 ) -> None:
     """Warn, in one line, of columns that are read by another name than asked for, and of such that are not read.
 
-    These are times and weights, and amounts where there are no ratings: a caller may expect them to count. `asked` and
-    `found` are names by role; a role that has None has no column.
+    These are times, weights, what qualifies a value, and further columns with a usual name of a role; where there are
+    no ratings all others, but for ratings: a caller may expect them to count. `asked` and `found` are names by role; a
+    role that has None has no column.
     """
     columns = {role: name for role, name in found.items() if name is not None}
     other = [
@@ -244,9 +263,18 @@ def tell_columns(
         if role not in columns and _plain(name) in usual
     ]
     read = {str(name).casefold(): name for name in columns.values()}
+    usual = {name for role in ("user", "item", "rating") if role in columns for name in _likely(role, header)}
+    known = set.union(_AMOUNTS, *(_USUAL[role] for role in ("rating", "timestamp", "weight")))
+    unread += [
+        quoted(name)
+        for name in header
+        if str(name).casefold() not in read
+        and not (name == "" or str(name).startswith(UNNAMED))
+        and (name in usual or _plain(name) in _QUALIFIERS or ("rating" not in columns and _plain(name) not in known))
+    ]
     unread += [quoted(name) for name in header if read.get(str(name).casefold(), name) != name]  # but for their case
     parts = [f"columns read: {', '.join(other)}"] if other else []
-    parts += [f"columns not read: {', '.join(unread)}"] if unread else []
+    parts += [f"columns not read: {', '.join(dict.fromkeys(unread))}"] if unread else []
     if parts:
         warnings.warn("; ".join(parts), DataWarning, stacklevel=stacklevel)
 

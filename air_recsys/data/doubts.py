@@ -22,6 +22,8 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
         for doubt, found in _odd(index.ids.tolist() if index.ids.dtype == object else []).items():
             if found:
                 yield f"ids such as {quoted(found[0])} {doubt}"
+        if index.ids.dtype != object and index.ids.size and index.ids[0] == np.iinfo(np.int64).min:
+            yield f"the {index.kind} id {index.ids[0]} is what becomes of a missing one: are ids missing?"
     if str(users.ids[-1]) == str(items.ids[-1]) == "All":
         yield "'All' counts as a user and as an item: leave out the margins of a pivot table"
     if header and users.lookup(header[:1])[0] >= 0 and items.lookup(header[1:])[0] >= 0:
@@ -55,6 +57,10 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
         "are there in two forms of Unicode": [id for id, nfc in composed.items() if id != nfc and nfc in composed],
+    }
+    odd |= {
+        "are lists that were saved as text": [id for id in texts if id[:1] == "[" and id[-1:] == "]"],
+        "are written for spreadsheets, and stay so": [id for id in texts if id[:2] == '="'],
     }
     if all(map(_NUMBER.fullmatch, texts)):
         odd["have a point or an exponent, and stay text"] = [id for id in texts if not id.lstrip("+-").isdigit()]

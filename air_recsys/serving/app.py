@@ -117,7 +117,7 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
     async def recommend(
         user: OneId, n: Length = 10, include_seen: bool = False, item: Ids = None, exclude: Ids = None
     ) -> schemas.ItemList:
-        """Return the best items of a known user: of all that are not rated, or of those named."""
+        """Return the best items of a known user that are not rated: of all, or of those named."""
         chosen = {"include_seen": include_seen, "items": item, "exclude": exclude}
         return schemas.ItemList(**await answer(partial(service.recommend, user, n, **chosen)))
 

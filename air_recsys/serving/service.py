@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ import pandas as pd
 from air_recsys import __version__
 from air_recsys.data.ids import IdIndex, integer_of
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError, quoted
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
@@ -50,8 +51,12 @@ class Service:
         self._model, self._titles = copy.copy(model), check_labels(titles)
         self._data = self._model.interactions_
         self._guest = _stranger(self._data.users)
-        self._texts = [str(id).lower() for id in self._data.item_ids.tolist()]
-        self._names = [(self._title(id) or str(id)).lower() for id in self._data.item_ids.tolist()]
+        ids = self._data.item_ids.tolist()
+        if self._titles and not any(id in self._titles for id in ids):
+            found = f"such as {quoted(next(iter(self._titles)))}, where items are such as {quoted(ids[0])}"
+            raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
+        self._texts = [_plain(str(id)) for id in ids]
+        self._names = [_plain(self._title(id) or str(id)) for id in ids]
         counts = np.bincount(self._data.item_index, minlength=self._data.n_items)
         self._popular = np.argsort(-counts, kind="stable")
 
@@ -205,7 +210,7 @@ class Service:
 
     def search(self, text: str, n: int = 10) -> list[Row]:
         """Return items by their id, then by the begin of their title or another part; the most rated ones first."""
-        wanted, ids = text.strip().lower(), self._data.item_ids.tolist()
+        wanted, ids = _plain(text.strip()), self._data.item_ids.tolist()
         exact, first, others = [], [], []
         for place in self._popular.tolist():
             if self._texts[place] == wanted:
@@ -319,3 +324,8 @@ def _stranger(users: IdIndex) -> Any:
     while users.lookup([name])[0] >= 0:
         name += "'"
     return name
+
+
+def _plain(text: str) -> str:
+    """Return a text as searches compare it: without regard to case, and to the form of Unicode."""
+    return unicodedata.normalize("NFC", text).casefold()

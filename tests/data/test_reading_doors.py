@@ -318,6 +318,39 @@ def test_amounts_beside_likes_are_named():
         assert as_likes(table.rename(columns={"hours": "rating"})).n_ratings == 3
 
 
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"user": [1, 2], "item": [3, 4], "liked": [1, 0]}, "columns not read: 'liked'"),
+        ({"user": [1, 2], "item": [3, 4], "event_type": ["view", "remove"]}, "columns not read: 'event_type'"),
+        ({"user": ["Ann", "Bob"], "user_id": [1, 2], "item": [3, 4], "rating": [5, 4]}, "columns not read: 'user_id'"),
+        ({"user": [1, 2], "item": [3, 4], "rating": [6.0, 7.0], "relation": ["=", ">"]}, "not read: 'relation'"),
+        ({"user": [1, 2], "item": [3, 4], "rating": [6.0, 7.0], "standard_units": ["nM", "uM"]}, "'standard_units'"),
+        ({"user": [1, np.iinfo(np.int64).min], "item": [3, 4], "rating": [5, 4]}, "what becomes of a missing one"),
+        ({"user": [1, 2], "item": ["['a', 'b']", "['a']"], "rating": [5, 4]}, "lists that were saved as text"),
+        ({"user": [1, 2], "item": ['="01"', '="02"'], "rating": [5, 4]}, "written for spreadsheets"),
+    ],
+)
+def test_what_a_table_says_beside_its_ratings_is_named(frame, message):
+    with pytest.warns(DataWarning, match=message):
+        as_likes(pd.DataFrame(frame)) if "rating" not in frame else as_interactions(pd.DataFrame(frame))
+
+
+@pytest.mark.parametrize(
+    ("times", "kind", "message"),
+    [
+        ([np.iinfo(np.int64).min, 5], AirRecsysError, "found 1 missing"),
+        (["2020-01-01 09:00:00", "2020-01-01T09:00:00+09:00"], DataWarning, "1 of 2 dates have an offset"),
+        (np.array([881250949, 881250950], np.float32), DataWarning, "float32 beyond .* are rounded"),
+    ],
+)
+def test_times_that_lost_something_are_named(times, kind, message):
+    table = pd.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [5, 4], "timestamp": times})
+    told = pytest.warns(kind, match=message) if issubclass(kind, Warning) else pytest.raises(kind, match=message)
+    with told:
+        Interactions.from_frame(table, timestamp="timestamp")
+
+
 def test_features_are_read_by_a_column_of_ids():
     data = Interactions.from_frame(pd.DataFrame({"user": [5, 6], "item": [2, 1], "rating": [3.0, 4.0]}))
     years = pd.DataFrame({"year": [1990, 1970], "id": [2, 1]})

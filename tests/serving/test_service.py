@@ -123,6 +123,10 @@ def test_search_looks_at_titles_and_ids(model):
     counts = model.interactions_.to_frame()["item"].value_counts()
     assert counts[service.search("", 1)[0]["item"]] == counts.max()
     assert len(service.search("film", 4)) == 4
+    accents = Service(model, titles() | {"i7": "Ame\u0301lie Straße"})
+    assert [row["item"] for row in accents.search("AM\u00c9LIE STRASSE")] == ["i7"]
+    with pytest.raises(DataError, match="found those of none of them, such as 0, where items are such as 'i0'"):
+        Service(model, {0: "film 0"})
 
 
 @pytest.mark.parametrize(

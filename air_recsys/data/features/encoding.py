@@ -209,6 +209,9 @@ def _separator_of(name: str, cells: pd.Series) -> str:
     if other is not None and 2 * len(numbers) >= len(texts):
         told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
         warnings.warn(told, DataWarning, stacklevel=2)
+    if any(text[:1] == "[" and text[-1:] == "]" for text in texts):
+        told = f"texts of the column {name!r} such as {quoted(texts[0])} count as one level each: join lists by |"
+        warnings.warn(told, DataWarning, stacklevel=2)
     if any(SEPARATORS[0] in text for text in texts):
         return SEPARATORS[0]
     for sign in SEPARATORS[1:]:

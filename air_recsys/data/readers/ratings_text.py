@@ -54,7 +54,8 @@ def choose_form(path: Path, names: ColumnNames, columns: Sequence[str] | None, w
         if found is not None:
             names.tell(found, header)
             return TextForm(form, found)
-    lacking = f"{names.lacking(forms[0].split(first))} (separated by {forms[0].separator!r})"
+    form = widest(forms, first)
+    lacking = f"{names.lacking(form.split(first))} (separated by {form.separator!r})"
     raise DataFileError(f"{path}, line 1: {with_hint(lacking, names)}")
 
 
@@ -99,6 +100,8 @@ def with_hint(lacking: str, names: ColumnNames) -> str:
 
 def _named_form(path: Path, names: ColumnNames, columns: list[str], forms: list[Form], first: str) -> TextForm:
     found = names.among(columns)
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise ParameterError(f"expected columns of different names (in the shell --columns), found {twice[0]!r} twice")
     if found is None:
         raise ParameterError(f"columns (in the shell --columns) name the fields of a line: {names.lacking(columns)}")
     for form in forms:

@@ -115,7 +115,10 @@ def _unescaped(column: pd.Series) -> pd.Series:
 
 
 def titles_of(table: pd.DataFrame) -> pd.Series:
-    """Return the column title of such a table, in any case, else its first."""
+    """Return the column title of such a table, in any case, else its first; warn where that has numbers."""
     name = named_column("title", list(table.columns))
+    if name is None and table.iloc[:, 0].dtype.kind in "biuf":
+        told = f"expected a column title, found none: {quoted(str(table.columns[0]))} is taken, which has numbers"
+        warnings.warn(told, DataWarning, stacklevel=3)
     titles: pd.Series = table.iloc[:, 0] if name is None else table[name]  # type: ignore[assignment]
     return titles

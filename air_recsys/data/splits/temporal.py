@@ -84,6 +84,9 @@ def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split
     """
     fraction = check_fraction("test_fraction", test_fraction)
     order = _order_in_time(interactions)
+    times = np.asarray(interactions.timestamps)
+    if times.min() == times.max():
+        raise DataError("expected ratings with different timestamps, found the same time for all")
     n_test = int(np.ceil(fraction * order.size))
     return split_off(np.isin(np.arange(order.size), order[order.size - n_test :]))
 

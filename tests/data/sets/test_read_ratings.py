@@ -99,7 +99,8 @@ def test_numeric_and_iso_timestamps(write: Write):
     numeric: Any = read_ratings(write("user,item,rating,t\na,x,1,100\nb,x,2,50\n"), timestamp="t")
     assert numeric.timestamps.tolist() == [100, 50]
     text = "user,item,rating,t\na,x,1,2024-01-02\nb,x,2,2024-01-01T12:00:00+02:00\n"
-    dates: Any = read_ratings(write(text), timestamp="t")
+    with pytest.warns(DataWarning, match="1 of 2 dates have an offset from UTC, the others are taken as in UTC"):
+        dates: Any = read_ratings(write(text), timestamp="t")
     assert np.diff(dates.timestamps).tolist() == [-14 * 3600 * 10**9]
     with pytest.raises(DataFileError, match="dates as 't', found 'yesterday' with rating number 1"):
         read_ratings(write("user,item,rating,t\na,x,1,yesterday\n"), timestamp="t")
