@@ -157,14 +157,15 @@ def _are_numbers_as_text(column: pd.Series) -> bool:
 
 
 def dates_of(texts: pd.Series) -> tuple[pd.Series, int | None]:
-    """Return texts in ISO 8601 as dates, and the first row that is none; None where all are.
+    """Return texts in ISO 8601, or dates, as dates, and the first row that is none; None where all are.
 
-    Warn where some have an offset from UTC and others none, which are then those of UTC.
+    Warn where some texts have an offset from UTC and others none, which are then those of UTC.
     """
-    has_offset = texts.astype(str).str.contains(_OFFSET)
-    if has_offset.any() and not has_offset.all():
-        told = f"{int(has_offset.sum())} of {len(texts)} dates have an offset from UTC, the others are taken as in UTC"
-        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
+    if texts.dtype.kind != "M":
+        n_offsets = int(texts.str.contains(_OFFSET, na=False).sum())
+        if 0 < n_offsets < len(texts):
+            told = f"{n_offsets} of {len(texts)} dates have an offset from UTC, the others are taken as in UTC"
+            warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
     broken = np.flatnonzero(dates.isna())
     return dates, int(broken[0]) if broken.size else None
@@ -252,31 +253,39 @@ def tell_columns(
         for role, name in columns.items()
         if str(name).casefold() != str(asked[role]).casefold()
     ]
-    unread = [
-        f"{quoted(name)} ({reads})"
-        for role, usual, reads in (
-            ("rating", _AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
-            ("timestamp", _USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
-            ("weight", _USUAL["weight"], "weight= of Interactions.from_frame reads it"),
-        )
-        for name in header
+    unread = [name for name in header if name not in columns.values()]
+    hints = {
+        name: hint
+        for role, (usual, hint) in _READ_BY.items()
+        for name in unread
         if role not in columns and _plain(name) in usual
-    ]
-    read = {str(name).casefold(): name for name in columns.values()}
-    usual = {name for role in ("user", "item", "rating") if role in columns for name in _likely(role, header)}
-    known = set.union(_AMOUNTS, *(_USUAL[role] for role in ("rating", "timestamp", "weight")))
-    unread += [
-        quoted(name)
-        for name in header
-        if str(name).casefold() not in read
-        and not (name == "" or str(name).startswith(UNNAMED))
-        and (name in usual or _plain(name) in _QUALIFIERS or ("rating" not in columns and _plain(name) not in known))
-    ]
-    unread += [quoted(name) for name in header if read.get(str(name).casefold(), name) != name]  # but for their case
+    }
+    said = [f"{quoted(name)} ({hint})" for name, hint in hints.items()]
+    said += [quoted(name) for name in unread if name not in hints and _is_expected(name, columns)]
     parts = [f"columns read: {', '.join(other)}"] if other else []
-    parts += [f"columns not read: {', '.join(dict.fromkeys(unread))}"] if unread else []
+    parts += [f"columns not read: {', '.join(said)}"] if said else []
     if parts:
         warnings.warn("; ".join(parts), DataWarning, stacklevel=stacklevel)
+
+
+_READ_BY = {
+    "rating": (_AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
+    "timestamp": (_USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
+    "weight": (_USUAL["weight"], "weight= of Interactions.from_frame reads it"),
+}
+"""By role, names of columns that a caller may expect to be read, and what reads them."""
+
+
+def _is_expected(name: Hashable, columns: Mapping[str, Hashable]) -> bool:
+    """Return whether a caller may expect another column beside those of roles to be read."""
+    if any(str(name).casefold() == str(read).casefold() for read in columns.values()):
+        return True
+    if name == "" or str(name).startswith(UNNAMED):
+        return False
+    plain = _plain(name)
+    has_twin = any(role in columns and _likely(role, [name]) for role in ("user", "item", "rating"))
+    is_told = any(plain in _USUAL[role] for role in ("rating", "timestamp", "weight"))
+    return has_twin or plain in _QUALIFIERS or ("rating" not in columns and not is_told)
 
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:

@@ -57,8 +57,6 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
         "are there in two forms of Unicode": [id for id, nfc in composed.items() if id != nfc and nfc in composed],
-    }
-    odd |= {
         "are lists that were saved as text": [id for id in texts if id[:1] == "[" and id[-1:] == "]"],
         "are written for spreadsheets, and stay so": [id for id in texts if id[:2] == '="'],
     }

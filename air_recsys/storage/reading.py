@@ -29,6 +29,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"  # how the files begin
 _SHOWN = 5  # names in a message
 
+AS_A_TABLE = "save it as CSV, or read it with pandas and give the table"
 ARCHIVE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError),
     *(ValueError, TypeError, LookupError, OverflowError, OSError),
@@ -72,7 +73,7 @@ def _only_member(archive: zipfile.ZipFile, size: int) -> zipfile.ZipInfo:
     check_archive(archive, size)
     members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
     if any(each.filename == "xl/workbook.xml" for each in members):
-        raise ValueError("an Excel workbook: save it as CSV, or read it with pandas and give the table")
+        raise ValueError(f"an Excel workbook: {AS_A_TABLE}")
     if len(members) != 1:
         names = ", ".join(each.filename for each in members[:_SHOWN]) + ", ..." * (len(members) > _SHOWN)
         raise ValueError(f"expected an archive of one file, found {len(members)} ({names}): unpack it first")

@@ -16,7 +16,8 @@ from air_recsys.data.readers.sources import open_text, regular
 from air_recsys.data.readers.tables import existing, is_parquet, read_names, read_table
 from air_recsys.exceptions import DataFileError, DataWarning, quoted
 
-_TARGETS = ("target", "protein", "gene")  # names of a first column that has no drugs
+TARGETS = ("target", "protein", "gene")
+"""Names of a first column, or an index, that has no drugs."""
 _TEXT = re.compile(  # SMILES with more than letters, and sequences
     r"(?=.*[=#()\[\]@\d])(?:[BCNOPSFIHbcnops\d@+\-=#%/\\.()\[\]:*]|Cl|Br|Na|Si|Se){5,}|[A-Z*]{20,}"
 )
@@ -82,7 +83,7 @@ def read_pairs(
             raise DataFileError(f"{file}: expected the columns {quoted(names)}, found {quoted(list(table.columns))}")
         wide = _by_first_column(file, table)
         first = str(table.columns[0])
-        return wide.T if transpose else wide.rename_axis(first if first.casefold() in _TARGETS else None)
+        return wide.T if transpose else wide.rename_axis(first if first.casefold() in TARGETS else None)
     if transpose:
         raise DataFileError(f"{file}: expected a wide table to transpose, found the columns {quoted(names)}")
     lacking = np.flatnonzero(table[names].isna().any(axis=1))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError, quoted
-from air_recsys.storage.reading import ARCHIVE_ERRORS, unpacked
+from air_recsys.storage.reading import ARCHIVE_ERRORS, AS_A_TABLE, unpacked
 
 ONE_SIGN = "\x1f"
 """The unit separator of ASCII. It stands for a separator of two signs, which parsers do not know."""
@@ -121,8 +121,7 @@ class Lines(io.RawIOBase):
         start = content.read(264)  # as many bytes as tell what a file is
         for form, what in _FOREIGN:
             if re.match(form, start, re.DOTALL | re.IGNORECASE):
-                mend = "save it as CSV, or read it with pandas and give the table"
-                raise DataFileError(f"{file.name}: expected text or Parquet, found {what}: {mend}")
+                raise DataFileError(f"{file.name}: expected text or Parquet, found {what}: {AS_A_TABLE}")
         marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
         is_utf8 = (encoding is None and marked is None) or _is_utf8(encoding)
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding or str(marked))()

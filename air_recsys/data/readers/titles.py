@@ -13,7 +13,7 @@ from air_recsys.data.columns import column_of_ids, named_column
 from air_recsys.data.ids import integer_of
 from air_recsys.data.readers.forms import FOUND, Writing
 from air_recsys.data.readers.sources import UndecodableError, regular
-from air_recsys.data.readers.tables import existing, form_of, is_parquet, read_table
+from air_recsys.data.readers.tables import existing, form_of, is_parquet, read_names, read_table
 from air_recsys.exceptions import DataFileError, DataWarning, quoted
 
 
@@ -49,10 +49,12 @@ def _with_column_of_ids(file: Path, item_ids: np.ndarray, writing: Writing = FOU
     """Return a table, and the name of its column of ids, which are text as it is written."""
     try:
         names = _names_without_header(file, item_ids, writing)
-        table = read_table(file, "titles", [0], writing, names=names)
-        name = _column_of_ids(file, table, item_ids)
-        as_written = [name, str(named_column("title", list(table.columns)))]
-        return read_table(file, "titles", as_written, writing, names=names), name
+        header = read_names(file, writing) if names is None else names
+        name, title = column_of_ids("item", header), str(named_column("title", header))
+        table = read_table(file, "titles", [0 if name is None else str(name), title], writing, names=names)
+        if name is None or len(header) < 2:
+            raise _without_ids(file, table, item_ids)
+        return table, str(name)
     except UndecodableError:
         if writing.encoding is not None:
             raise
@@ -93,16 +95,13 @@ def _with_ids(file: Path, table: pd.DataFrame, name: str, item_ids: np.ndarray) 
     return table.drop(columns=name).iloc[kept].set_axis(index, axis=0)
 
 
-def _column_of_ids(file: Path, table: pd.DataFrame, item_ids: np.ndarray) -> str:
-    """Return the column of ids, or raise `DataFileError` with the column that holds some where it has another name."""
+def _without_ids(file: Path, table: pd.DataFrame, item_ids: np.ndarray) -> DataFileError:
+    """Return the error for a table without a column of ids, with the one that holds some where it has another name."""
     header = list(table.columns)
-    name = column_of_ids("item", header)
-    if name is not None and len(header) > 1:
-        return str(name)
     known = [str(each) for each in item_ids.tolist()]
     holding = [each for each in header if len(header) > 1 and bool(table[each].astype(str).isin(known).any())]
     hint = f"; rename {quoted(holding[0])}, which holds ids of the model, to id" if len(holding) == 1 else ""
-    raise DataFileError(
+    return DataFileError(
         f"{file}: expected the column id (or item, movieId, ...) and at least one more, found {quoted(header)}{hint}"
     )
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.data.readers.pairs_file import TARGETS
 from air_recsys.exceptions import DataError, DataWarning, quoted
 
 _SIDES = (("drug", "target"), ("user", "item"))
@@ -171,7 +172,7 @@ def _tell_transposed(table: pd.DataFrame) -> None:
         np.mean([_OF_TARGETS.fullmatch(str(label)) is not None for label in labels])
         for labels in (table.index, table.columns)
     )
-    if str(table.index.name).casefold() in ("target", "protein", "gene") or rows > _MOST > 1 - _MOST > columns:
+    if str(table.index.name).casefold() in TARGETS or rows > _MOST > 1 - _MOST > columns:
         told = f"the rows look like targets, such as {quoted(table.index[0])}, and are taken as drugs: if they are"
         told += " targets, pass table.T (in the shell --transpose)"
         warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL + 1)

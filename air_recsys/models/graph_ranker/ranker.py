@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import asked_ids
-from air_recsys.data.interactions import Interactions, as_likes
+from air_recsys.data.interactions import Interactions, as_likes, is_matrix
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
@@ -40,6 +40,7 @@ from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Sele
 from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
+from air_recsys.models.partial_fit import check_rows
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
@@ -488,6 +489,8 @@ class GraphRanker(Recommender):
         """
         self.check_fitted()
         data = self.checked_data(interactions)
+        if is_matrix(interactions):
+            check_rows(self._fitted(), data)
         with lock_of(self):
             self._state = with_likes(self._fitted(), data)
         return self

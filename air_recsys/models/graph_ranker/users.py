@@ -48,7 +48,7 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import as_rows, check_signs
 from air_recsys.models.partial_fit import merge
 from air_recsys.models.ranking.allowed import allowed_items, list_length
-from air_recsys.models.ranking.lists import UnknownUsers, most_liked, recommendation_frame
+from air_recsys.models.ranking.lists import most_liked, popular_lists, recommendation_frame
 from air_recsys.models.state import FittedState
 
 
@@ -157,8 +157,7 @@ class FoldedUsers:
         The ids of the new users; the numbers of the rows where they came as a matrix.
     """
 
-    def __init__(self, ranker: RankerState, ratings: Any) -> None:
-        data = ratings
+    def __init__(self, ranker: RankerState, data: Any) -> None:
         rows, _ = as_rows(ranker.fitted.data, data, None, "user")
         check_signs(ranker.fitted, rows.data)
         if isinstance(data, Interactions):
@@ -202,9 +201,9 @@ class FoldedUsers:
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, self.user_ids)
         n, known = list_length(n, allowed.n_left), np.diff(self._pattern.indptr) > 0
         best, scores = np.empty((n_users, n), np.int64), np.empty((n_users, n))
-        unknown, users = UnknownUsers(partial(most_liked, state, n), allowed), np.flatnonzero(known)
-        if not known.all():
-            best[~known], scores[~known] = unknown.lists(np.flatnonzero(~known))
+        users, others = np.flatnonzero(known), np.flatnonzero(~known)
+        if others.size:
+            best[others], scores[others] = popular_lists(partial(most_liked, state, n), allowed, others)
         for start in range(0, users.size, allowed.n_together(n)):
             some = users[start : start + allowed.n_together(n)]
             left_out = allowed.left_out(some, self._pattern[some] if exclude_seen else None)
@@ -245,15 +244,16 @@ def with_likes(state: FittedState, new: Interactions) -> FittedState:
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
     pattern, weights = interaction_pattern(data), state.item_weights
+    own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)
     if data.n_items > state.data.n_items:
         columns = _new_columns(pattern, settings, state.data.n_items)
         weights = None if weights is None else _grown(weights, columns)
-        items = _grown_factors(items, columns, pattern, own_items(pattern, data, settings))
+        items = _grown_factors(items, columns, pattern, own)
     if n_steps := _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings):
         items = continued_factors(pattern, items, n_steps, data.n_ratings)
-    users = user_factors(own_items(pattern, data, settings), items.sources)
+    users = user_factors(own, items.sources)
     factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
     return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources, named={})
 

@@ -114,10 +114,9 @@ class FaissItems:
         def best(users: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._best(users, length, exclude_seen)
 
-        popular, all_items = partial(best_rated, self._state, length), Allowed(len(self.item_ids))
-        return recommend_with(
-            best, self._state, user_ids, length, allowed=all_items, clips=self._clips, popular=popular
-        )
+        asked, popular = asked_ids(user_ids, "user"), partial(best_rated, self._state, length)
+        every = Allowed(len(self.item_ids))
+        return recommend_with(best, self._state, asked, length, allowed=every, clips=self._clips, popular=popular)
 
     def queries(self, user_ids: Any) -> np.ndarray:
         """The vectors to search the index with, where it runs elsewhere.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.data.ids import asked_ids
 from air_recsys.exceptions import DataError
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
@@ -35,7 +34,7 @@ class Popular(NamedTuple):
 def recommend_with(
     best: FindBest,
     state: FittedState,
-    user_ids: Any,
+    asked: np.ndarray,
     n: int,
     *,
     allowed: Allowed,
@@ -48,35 +47,27 @@ def recommend_with(
     n is at most the number of items; `popular` returns a list of unknown users, of n places, where there are any. With
     `served`, (n_users,) of bool, known users at False get that list too.
     """
-    queried = asked_ids(user_ids, "user")
-    if queried.dtype == object and (missing := np.flatnonzero(pd.isna(queried))).size:
+    if asked.dtype == object and (missing := np.flatnonzero(pd.isna(asked))).size:
         raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
-    state.data.users.check_type(queried)
+    state.data.users.check_type(asked)
     block = allowed.n_together(n)
-    starts = range(0, max(1, queried.size), block)
-    unknown = UnknownUsers(popular, allowed)
-    blocks = (np.arange(start, min(start + block, queried.size)) for start in starts)
-    frames = [_recommend_block(best, state, queried[rows], rows, unknown, clips, served) for rows in blocks]
+    starts = range(0, max(1, asked.size), block)
+    unknown = partial(popular_lists, popular, allowed)
+    blocks = (np.arange(start, min(start + block, asked.size)) for start in starts)
+    frames = [_recommend_block(best, state, asked[rows], rows, unknown, clips, served) for rows in blocks]
     if len(frames) == 1:
         return frames[0]
     # An empty column has no type of its own and would spoil that of the others.
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
 
-class UnknownUsers:
-    """The lists of users of whom nothing is known."""
-
-    def __init__(self, popular: FindPopular, allowed: Allowed) -> None:
-        self._find, self._allowed = popular, allowed
-        self._common = cache(lambda: popular(allowed.common))
-
-    def lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Items and scores, (b, n) each, by places among the users asked for."""
-        if self._allowed.has_own:
-            found = [self._find(self._allowed.of(row)) for row in rows]
-            return np.array([each.items for each in found]), np.array([each.scores for each in found])
-        items, scores = (np.tile(each, (rows.size, 1)) for each in self._common())
-        return items, scores
+def popular_lists(popular: FindPopular, allowed: Allowed, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Items and scores, (b, n) each, of users of whom nothing is known, by their places among those asked for."""
+    if allowed.has_own:
+        found = [popular(allowed.of(row)) for row in rows]
+        return np.array([each.items for each in found]), np.array([each.scores for each in found])
+    items, scores = (np.tile(each, (rows.size, 1)) for each in popular(allowed.common))
+    return items, scores
 
 
 def best_items_of(
@@ -146,7 +137,7 @@ def _recommend_block(
     state: FittedState,
     ids: np.ndarray,
     rows: np.ndarray,
-    unknown: UnknownUsers,
+    unknown: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     clips: Clip,
     served: np.ndarray | None,
 ) -> pd.DataFrame:
@@ -160,7 +151,7 @@ def _recommend_block(
         return recommendation_frame(ids, state.data.item_ids, found, of_known, known)
     items, scores = np.empty((users.size, found.shape[1]), np.int64), np.empty((users.size, found.shape[1]))
     items[known], scores[known] = found, of_known
-    items[~known], scores[~known] = unknown.lists(rows[~known])
+    items[~known], scores[~known] = unknown(rows[~known])
     return recommendation_frame(ids, state.data.item_ids, items, scores, known)
 
 
