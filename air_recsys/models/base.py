@@ -13,6 +13,7 @@ from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse
+from air_recsys.models.forgetting import Forgets, Left
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.faiss_items import FaissItems
@@ -27,7 +28,7 @@ from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
 
 
-class Recommender(KnowsSimilarities, SavedModel):
+class Recommender(Forgets, KnowsSimilarities, SavedModel):
     """Base class of all models: `fit` keeps the contract, and `learn` of a subclass does the mathematics.
 
     The fitted state is one value, an `air_recsys.models.state.FittedState`, which is replaced in one step. The
@@ -102,6 +103,11 @@ class Recommender(KnowsSimilarities, SavedModel):
     def learn(self, data: Interactions) -> FittedState:
         """The state that the model learns from checked interactions."""
         raise NotImplementedError
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left: learned from that anew."""
+        self.check(left.data)
+        return self.learn(left.data)
 
     def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
         """The score of each pair.

@@ -1,0 +1,151 @@
+"""`Forgets`: what a person asks to be removed leaves a fitted model, without a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.columns import pair_columns
+from air_recsys.data.frames import as_pandas
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import DataError, quoted
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.fitted import FittedModel
+from air_recsys.models.learned import Factors
+from air_recsys.models.state import FittedState, lock_of
+
+
+class Left(NamedTuple):
+    """What is left of the data of a model."""
+
+    data: Interactions
+    users: np.ndarray  # the positions that they had, ascending
+    items: np.ndarray
+    lost_by_users: np.ndarray  # positions in `data` of those that lost ratings
+    lost_by_items: np.ndarray
+
+
+class Forgets(FittedModel):
+    """A model that forgets users, items and pairs."""
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left."""
+        raise NotImplementedError
+
+    def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
+        """Remove users, items or pairs from the model, without a training, and return the model.
+
+        They leave data, times, weights, features, factors, equations, graphs, snapshots, counts and means, and so the
+        files that `save` writes from then on; other files and copies stay. What the training made of them in others is
+        held until the next `fit`: factors of known items and of users who lose nothing, priors, the scale, features'
+        means, what time changes. Then
+
+        * users who lose ratings, by `pairs` or `items`, are solved again from what is left, as `partial_fit` does it;
+          a user (or an item) without any rating left stays, as one without ratings;
+        * so are items that came by `partial_fit` and lose ratings, and then their users. A user who came by
+          `partial_fit` leaves the model as it was before;
+        * of likes, users follow their items; the regression and the factors of the items of `fit` are held, and if an
+          item that came by `partial_fit` loses a like, all such items are made again;
+        * models without `partial_fit`, such as `BiasModel`, are fitted again.
+
+        Parameters
+        ----------
+        users, items : id or iterable of ids, optional
+        pairs : DataFrame, Interactions, or iterable of (user, item), optional
+            A table has the columns user and item; others do not count.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Before any change: for an unknown id, a pair that the model does not have, nothing to forget, and if no
+            rating would be left.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from air_recsys import AIR
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> model.forget(pairs=[("ann", "y")]).interactions_.to_frame().values.tolist()
+        [['ann', 'x', 5.0], ['bob', 'x', 4.0]]
+        >>> model.forget(users="ann").interactions_.user_ids.tolist()
+        ['bob']
+        """
+        with lock_of(self):
+            state = self._fitted()
+            if state.trained is not None:
+                raise DataError("expected a whole model, found one of new users alone: make another without them")
+            self._state = self.without(state, _left(state.data, users, items, pairs))
+        return self
+
+
+def kept(state: FittedState, left: Left) -> FittedState:
+    """A state of what is left, its rows as they were."""
+    rows = {"user": left.users, "item": left.items}
+    factors = [array[rows[side]] for array, side in zip(state.factors.arrays(), ["user", "item"] * 2, strict=True)]
+    snapshots = {
+        epoch: each._replace(user_graph=_of(each.user_graph, left.users), item_graph=_of(each.item_graph, left.items))
+        for epoch, each in (state.ending.snapshots or {}).items()
+    }
+    return replace(
+        state,
+        data=left.data,
+        factors=Factors._make([*factors, state.factors.mean]),
+        user_graph=_of(state.user_graph, left.users),
+        item_graph=_of(state.item_graph, left.items),
+        equations=None if state.equations is None else state.equations.of_rows(left.data, left.users, left.items),
+        ending=state.ending._replace(snapshots=snapshots),
+        scale=state.rating_scale,
+        named={side: graph.subgraph(graph.ids[rows[side]]) for side, graph in state.named.items()},
+        n_new_items=int(np.count_nonzero(left.items >= state.data.n_items - state.n_new_items)),
+    )
+
+
+def _of(graph: SimilarityGraph | None, rows: np.ndarray) -> SimilarityGraph | None:
+    """A graph over some rows of a model, of which it may have the first alone."""
+    return None if graph is None else graph.subgraph(graph.ids[rows[rows < len(graph)]])
+
+
+def _left(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
+    """What is left of some data."""
+    mask, asked = np.ones(data.n_ratings, dtype=bool), 0
+    if pairs is not None:
+        places = _places_of(data, pairs)
+        mask, asked = ~np.isin(data.pair_index, places), places.size
+    stay = []
+    for index, ids, of_ratings in ((data.users, users, data.user_index), (data.items, items, data.item_index)):
+        gone = np.empty(0, dtype=np.int64) if ids is None else index.places(ids)
+        stays = ~np.isin(np.arange(len(index)), gone)
+        mask &= stays[of_ratings]
+        stay.append(np.flatnonzero(stays))
+        asked += gone.size
+    if not asked:
+        raise DataError("expected users, items or pairs to forget, found none")
+    if not mask.any():
+        raise DataError("expected ratings that are left, found none: a model of nothing is a new one")
+    lost = (np.unique(index[~mask]) for index in (data.user_index, data.item_index))
+    touched = [np.flatnonzero(np.isin(rows, each)) for rows, each in zip(stay, lost, strict=True)]
+    return Left(data.select(mask).over(*stay), *stay, *touched)
+
+
+def _places_of(data: Interactions, pairs: Any) -> np.ndarray:
+    """The places of pairs in the matrix, as `Interactions.pair_index` counts them."""
+    table = as_pandas(pairs.to_frame() if isinstance(pairs, Interactions) else pairs)
+    if not isinstance(table, pd.DataFrame):
+        rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str) else []
+        table = pd.DataFrame(rows)
+        if table.shape[1] != 2:
+            raise DataError(f"expected pairs of a user and an item, found {quoted(pairs)}")
+        table.columns = ["user", "item"]
+    user, item = pair_columns(table)
+    users, items = data.users.places(table[user]), data.items.places(table[item])
+    places = users * np.int64(data.n_items) + items
+    absent = np.flatnonzero(~np.isin(places, data.pair_index))
+    if absent.size:
+        first = " and ".join(quoted(table[side].iloc[absent[0]]) for side in (user, item))
+        raise DataError(f"expected pairs that the model has, found {absent.size} that it lacks, the first of {first}")
+    return places
