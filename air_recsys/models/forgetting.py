@@ -136,11 +136,10 @@ def _places_of(data: Interactions, pairs: Any) -> np.ndarray:
     """The places of pairs in the matrix, as `Interactions.pair_index` counts them."""
     table = as_pandas(pairs.to_frame() if isinstance(pairs, Interactions) else pairs)
     if not isinstance(table, pd.DataFrame):
-        rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str) else []
-        table = pd.DataFrame(rows)
-        if table.shape[1] != 2:
-            raise DataError(f"expected pairs of a user and an item, found {quoted(pairs)}")
-        table.columns = ["user", "item"]
+        rows = list(table) if isinstance(table, Iterable) else [table]
+        if not all(isinstance(row, tuple | list | np.ndarray) and len(row) == 2 for row in rows):
+            raise DataError(f"expected pairs of a user and an item, found {quoted(rows)}")
+        table = pd.DataFrame(rows, columns=["user", "item"])
     user, item = pair_columns(table)
     users, items = data.users.places(table[user]), data.items.places(table[item])
     places = users * np.int64(data.n_items) + items

@@ -256,9 +256,9 @@ def without_likes(state: FittedState, left: Left) -> FittedState:
     rows = left.items[:n_first] if (left.lost_by_items >= n_first).any() else left.items
     weights, sources = state.item_weights, state.source_factors
     assert sources is not None
-    if weights is not None and rows.size < weights.shape[0]:
-        dense = isinstance(weights, np.ndarray)
-        weights = weights[np.ix_(rows, rows)] if dense else sp.csr_array(weights[rows][:, rows])
+    if weights is not None and rows.size < state.data.n_items:
+        outer = np.ix_(rows, rows)
+        weights = weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
     factors = draft.factors._replace(item_factors=draft.factors.item_factors[: rows.size])
     return _followed(replace(draft, factors=factors, item_weights=weights, source_factors=sources[rows]), left.data)
 
