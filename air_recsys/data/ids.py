@@ -231,11 +231,7 @@ class IdIndex:
 
     def place(self, id: Hashable) -> int:
         """Return the index of one id, or raise `UnknownIdError`."""
-        place = int(self.lookup([id])[0])
-        if place < 0:
-            self.check_type(as_id_array([id]))
-            raise UnknownIdError(self.kind, [id])
-        return place
+        return int(self.places([id], "")[0])
 
 
 def _all_hashable(ids: Iterable[Any]) -> bool:

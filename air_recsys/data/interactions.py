@@ -460,24 +460,14 @@ class Interactions:
         return part
 
     def over(self, users: np.ndarray, items: np.ndarray) -> Interactions:
-        """Return the same ratings over some users and items, by ascending positions, which have all of them.
-
-        Examples
-        --------
-        >>> data = Interactions.from_dense([[5, float("nan")], [2, float("nan")]], item_ids=["x", "y"])
-        >>> data.over(np.array([0, 1]), np.array([0])).n_items
-        1
-        """
+        """Return the same ratings over some users and items, by ascending positions, which have all of them."""
         same = copy(self)
         for side, rows in (("user", users), ("item", items)):
-            index, ids, features = (getattr(self, f"{side}_{name}") for name in ("index", "ids", "features"))
-            places = np.full(ids.size, -1, index.dtype)
-            places[rows] = np.arange(rows.size)
-            if (places[index] < 0).any():
-                raise DataError(f"expected the {side}s of all ratings, found {rows.size} that lack some")
-            setattr(same, f"{side}_index", places[index])
+            index, ids, known = (getattr(self, f"{side}_{name}") for name in ("index", "ids", "features"))
+            known = known and replace(known, values=known.values[rows], places=known.places[rows])
+            setattr(same, f"{side}_index", np.searchsorted(rows, index).astype(index.dtype))
             setattr(same, f"{side}s", IdIndex(ids[rows], side))
-            setattr(same, f"{side}_features", None if features is None else features.of_rows(rows))
+            setattr(same, f"{side}_features", known)
         return same
 
     def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:

@@ -18,6 +18,7 @@ from air_recsys.models.air import AIR
 from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.forgetting import Left
 from air_recsys.models.presets import TakesValuesOfAdam
+from air_recsys.models.rows import SIDES
 from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
@@ -182,20 +183,18 @@ device, random_state, max_memory, verbose
 
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
-        self._take_given(state)
+        for name, graph in (("user_graph", state.user_graph), ("item_graph", state.item_graph)):
+            if getattr(self, name) == _GIVEN:
+                setattr(self, name, graph)
         return super().restored(state, arrays)
 
     def without(self, state: FittedState, left: Left) -> FittedState:
         """A state of what is left, and so are given graphs."""
         found = super().without(state, left)
-        self._take_given(found)
+        for side in SIDES:
+            if not isinstance(getattr(self, f"{side}_graph"), str | None):
+                setattr(self, f"{side}_graph", found.graph(side))
         return found
-
-    def _take_given(self, state: FittedState) -> None:
-        for side, graph in (("user", state.user_graph), ("item", state.item_graph)):
-            given = getattr(self, f"{side}_graph")
-            if given is not None and not (isinstance(given, str) and given != _GIVEN):
-                setattr(self, f"{side}_graph", graph)
 
 
 _GIVEN = "given"

@@ -1,10 +1,10 @@
-"""`Forgets`: what a person asks to be removed leaves a fitted model, without a training."""
+"""What is left of a model from which users, items and pairs were removed: see `Recommender.forget`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,8 @@ from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.fitted import FittedModel
 from air_recsys.models.learned import Factors
-from air_recsys.models.state import FittedState, lock_of
+from air_recsys.models.state import FittedState
 
 
 class Left(NamedTuple):
@@ -27,60 +26,6 @@ class Left(NamedTuple):
     items: np.ndarray
     lost_by_users: np.ndarray  # positions in `data` of those that lost ratings
     lost_by_items: np.ndarray
-
-
-class Forgets(FittedModel):
-    """A model that forgets users, items and pairs."""
-
-    def without(self, state: FittedState, left: Left) -> FittedState:
-        """A state of what is left."""
-        raise NotImplementedError
-
-    def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
-        """Remove users, items or pairs from the model, without a training, and return the model.
-
-        They leave data, times, weights, features, factors, equations, graphs, snapshots, counts and means, and so the
-        files that `save` writes from then on; other files and copies stay. What the training made of them in others is
-        held until the next `fit`: factors of known items and of users who lose nothing, priors, the scale, features'
-        means, what time changes. Then
-
-        * users who lose ratings, by `pairs` or `items`, are solved again from what is left, as `partial_fit` does it;
-          a user (or an item) without any rating left stays, as one without ratings;
-        * so are items that came by `partial_fit` and lose ratings, and then their users. A user who came by
-          `partial_fit` leaves the model as it was before;
-        * of likes, users follow their items; the regression and the factors of the items of `fit` are held, and if an
-          item that came by `partial_fit` loses a like, all such items are made again;
-        * models without `partial_fit`, such as `BiasModel`, are fitted again.
-
-        Parameters
-        ----------
-        users, items : id or iterable of ids, optional
-        pairs : DataFrame, Interactions, or iterable of (user, item), optional
-            A table has the columns user and item; others do not count.
-
-        Raises
-        ------
-        DataError, UnknownIdError
-            Before any change: for an unknown id, a pair that the model does not have, nothing to forget, and if no
-            rating would be left.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from air_recsys import AIR
-        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
-        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
-        >>> model.forget(pairs=[("ann", "y")]).interactions_.to_frame().values.tolist()
-        [['ann', 'x', 5.0], ['bob', 'x', 4.0]]
-        >>> model.forget(users="ann").interactions_.user_ids.tolist()
-        ['bob']
-        """
-        with lock_of(self):
-            state = self._fitted()
-            if state.trained is not None:
-                raise DataError("expected a whole model, found one of new users alone: make another without them")
-            self._state = self.without(state, _left(state.data, users, items, pairs))
-        return self
 
 
 def kept(state: FittedState, left: Left) -> FittedState:
@@ -110,8 +55,8 @@ def _of(graph: SimilarityGraph | None, rows: np.ndarray) -> SimilarityGraph | No
     return None if graph is None else graph.subgraph(graph.ids[rows[rows < len(graph)]])
 
 
-def _left(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
-    """What is left of some data."""
+def left_of(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
+    """What is left of some data; `DataError` where nothing is to be removed, or nothing left."""
     mask, asked = np.ones(data.n_ratings, dtype=bool), 0
     if pairs is not None:
         places = _places_of(data, pairs)

@@ -56,10 +56,6 @@ class Features:
         values[places[known]] = encoding.encode(table.loc[known], index.kind)
         return cls(encoding, values)
 
-    def of_rows(self, rows: np.ndarray) -> Features:
-        """Return the features of some rows."""
-        return replace(self, values=self.values[rows], places=self.places[rows])
-
     def grown(self, n: int) -> Features:
         """Return the same with room for n rows, nothing known of the new ones."""
         values, places = (np.pad(rows, ((0, n - len(rows)), (0, 0))) for rows in (self.values, self.places))

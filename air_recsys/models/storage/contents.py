@@ -64,9 +64,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "chosen": state.chosen.to_json(),
         "features": features_to_json(state.data),
     }
-    if state.n_new_items:
-        attributes["n_new_items"] = state.n_new_items
-    return attributes, arrays
+    return attributes | ({"n_new_items": state.n_new_items} if state.n_new_items else {}), arrays
 
 
 def state_from_contents(contents: Contents) -> FittedState:
@@ -90,7 +88,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         chosen=Selection.from_json(attributes["chosen"]),
         item_weights=_item_weights(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
-        n_new_items=_n_new_items(attributes.get("n_new_items", 0), data.n_items),
+        n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
     )
 
 
@@ -225,12 +223,6 @@ def _item_weights(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array |
     if dense is not None and dense.shape != (size, size):
         raise ValueError(f"expected weights of {size} x {size} items, found shape {dense.shape}")
     return dense
-
-
-def _n_new_items(number: Any, n_items: int) -> int:
-    if type(number) is not int or not 0 <= number <= n_items:
-        raise ValueError(f"expected a number of new items in 0..{n_items}, found {number!r:.80}")
-    return number
 
 
 def _source_factors(shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
