@@ -235,6 +235,15 @@ def usual_column(role: str, name: Hashable, header: Sequence[Hashable]) -> Hasha
     return likely[0] if len(likely) == 1 else None
 
 
+def pair_columns(table: pd.DataFrame) -> tuple[Hashable, Hashable]:
+    """Return the columns of users and of items of a table of pairs, see `usual_column`; `DataError` without these."""
+    header = list(table.columns)
+    user, item = (usual_column(role, role, header) for role in ("user", "item"))
+    if user is None or item is None:
+        raise DataError(f"expected a table with the columns user and item, found {quoted(header)}")
+    return user, item
+
+
 def tell_columns(
     asked: Mapping[str, Hashable | None],
     found: Mapping[str, Hashable | None],

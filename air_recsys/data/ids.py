@@ -200,6 +200,15 @@ class IdIndex:
         except TypeError:
             raise _unhashable(queried, self.kind) from None
 
+    def places(self, ids: Any, hint: str = "leave it out") -> np.ndarray:
+        """Return the index of each id, or raise `UnknownIdError` with a hint for the caller; `ids` as in `lookup`."""
+        queried = asked_ids(ids, self.kind)
+        self.check_type(queried)
+        places = self.lookup(queried)
+        if (places < 0).any():
+            raise UnknownIdError(self.kind, queried[places < 0].tolist(), hint)
+        return places
+
     def check_type(self, ids: np.ndarray, *, all_of_them: bool = False) -> None:
         """Raise `UnknownIdError` for text where all ids are integers, and for integers where all are text.
 
@@ -222,11 +231,7 @@ class IdIndex:
 
     def place(self, id: Hashable) -> int:
         """Return the index of one id, or raise `UnknownIdError`."""
-        place = int(self.lookup([id])[0])
-        if place < 0:
-            self.check_type(as_id_array([id]))
-            raise UnknownIdError(self.kind, [id])
-        return place
+        return int(self.places([id], "")[0])
 
 
 def _all_hashable(ids: Iterable[Any]) -> bool:

@@ -459,6 +459,17 @@ class Interactions:
         part.user_features, part.item_features = self.user_features, self.item_features
         return part
 
+    def over(self, users: np.ndarray, items: np.ndarray) -> Interactions:
+        """Return the same ratings over some users and items, by ascending positions, which have all of them."""
+        same = copy(self)
+        for side, rows in (("user", users), ("item", items)):
+            index, ids, known = (getattr(self, f"{side}_{name}") for name in ("index", "ids", "features"))
+            known = known and replace(known, values=known.values[rows], places=known.places[rows])
+            setattr(same, f"{side}_index", np.searchsorted(rows, index).astype(index.dtype))
+            setattr(same, f"{side}s", IdIndex(ids[rows], side))
+            setattr(same, f"{side}_features", known)
+        return same
+
     def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:
         """Return the same ratings with features of users and items.
 

@@ -13,6 +13,7 @@ from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse
+from air_recsys.models.forgetting import Left, left_of
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.faiss_items import FaissItems
@@ -102,6 +103,49 @@ class Recommender(KnowsSimilarities, SavedModel):
     def learn(self, data: Interactions) -> FittedState:
         """The state that the model learns from checked interactions."""
         raise NotImplementedError
+
+    def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
+        """Remove users, items or pairs from the model, without a training, and return it.
+
+        They leave data, times, weights, features, factors, equations, graphs, counts and means, and so files that are
+        written from then on. What the training made of them in others stays until the next `fit`: the factors of items
+        and of users who lose no rating, priors, edges, changes over time, the scale, means of features.
+
+        Users who lose ratings are solved again from what is left, as `partial_fit` does it; those without any stay, as
+        users without ratings, and so do items. Items that came by `partial_fit` and lose ratings are solved again, and
+        then their users. So without users who came later the model is what it was before them. Of likes, users are
+        what their items make them, the regression and the factors of the items of `fit` stay, and if an item that came
+        later loses a like, all such items are made again. Models without `partial_fit` are fitted again.
+
+        Parameters
+        ----------
+        users, items : id or iterable of ids, optional
+        pairs : DataFrame, Interactions, or iterable of (user, item), optional
+            Of a table the columns user and item count.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Before any change: for unknown ids, pairs that are not there, nothing to forget, and if no rating is left.
+
+        Examples
+        --------
+        >>> from air_recsys import BiasModel
+        >>> model = BiasModel().fit([[5.0, 3.0], [4.0, np.nan], [1.0, 2.0]])
+        >>> model.forget(users=2, pairs=[(0, 1)]).interactions_.to_frame().values.tolist()
+        [[0.0, 0.0, 5.0], [1.0, 0.0, 4.0]]
+        """
+        with lock_of(self):
+            state = self._fitted()
+            if state.trained is not None:
+                raise DataError("expected a whole model, found one of new users alone: make another without them")
+            self._state = self.without(state, left_of(state.data, users, items, pairs))
+        return self
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left: learned from that anew."""
+        self.check(left.data)
+        return self.learn(left.data)
 
     def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
         """The score of each pair.

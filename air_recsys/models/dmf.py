@@ -16,7 +16,9 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.models.air import AIR
 from air_recsys.models.engines import Engine, ObjectiveEngine
+from air_recsys.models.forgetting import Left
 from air_recsys.models.presets import TakesValuesOfAdam
+from air_recsys.models.rows import SIDES
 from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
@@ -185,6 +187,14 @@ device, random_state, max_memory, verbose
             if getattr(self, name) == _GIVEN:
                 setattr(self, name, graph)
         return super().restored(state, arrays)
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left, and so are given graphs."""
+        found = super().without(state, left)
+        for side in SIDES:
+            if not isinstance(getattr(self, f"{side}_graph"), str | None):
+                setattr(self, f"{side}_graph", found.graph(side))
+        return found
 
 
 _GIVEN = "given"

@@ -46,6 +46,15 @@ class LearnedDrift(NamedTuple):
                 variance = variance + process.strengths(rows).numpy()
         return self.unit**2 * variance
 
+    def of_rows(self, users: np.ndarray, items: np.ndarray, times: np.ndarray) -> LearnedDrift:
+        """The same of some users and items, with what is left of the training's span in the times of their ratings."""
+        span = max(self.span[0], float(times.min())), min(self.span[1], float(times.max()))
+        kept = [
+            [part for process in of_side if len((part := process.of_rows(torch.from_numpy(rows))).keys)]
+            for of_side, rows in ((self.users, users), (self.items, items))
+        ]
+        return LearnedDrift(self.unit, span, *kept)
+
     def checked(self, timestamps: Any, size: int) -> np.ndarray:
         """The times of some pairs, or raise `DataError` where they cannot be of the unit of the training."""
         array = np.asarray(timestamps)

@@ -32,10 +32,19 @@ def updated(
     merged = merge(state.data, new, user_features, item_features)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
     users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
-    draft = _solved(state, _grown(state, merged), "user", users, n_known)
-    if merged.n_items > n_known:
-        draft = _solved(state, draft, "item", np.arange(n_known, merged.n_items), merged.n_users)
-        draft = _solved(state, draft, "user", users, merged.n_items)
+    return solved_in_turn(state, _grown(state, merged), users, np.arange(n_known, merged.n_items), n_known)
+
+
+def solved_in_turn(
+    before: FittedState, draft: FittedState, users: np.ndarray, items: np.ndarray, n_known: int
+) -> FittedState:
+    """Solve users of a draft on the first `n_known` items, then items that came later, then those users once more."""
+    n_users, n_items = draft.data.n_users, draft.data.n_items
+    passes: list[tuple[Side, np.ndarray, int]] = [("user", users, n_items)]
+    if items.size:
+        passes = [("user", users, n_known), ("item", items, n_users), *passes]
+    for side, rows, n_others in passes:
+        draft = _solved(before, draft, side, rows, n_others) if rows.size else draft
     return draft
 
 
@@ -166,6 +175,7 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
         equations=None if equations is None else equations.grown(*sizes),
         scale=state.rating_scale,
         named={side: graph for side, graph in state.named.items() if len(graph) == len(merged_ids[side])},
+        n_new_items=state.n_new_items + merged.n_items - state.data.n_items,
     )
 
 

@@ -13,10 +13,11 @@ from air_recsys.data.interactions import is_matrix
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, explain
 from air_recsys.models.explanation import Explanation
+from air_recsys.models.forgetting import Left, kept
 from air_recsys.models.new_rows import as_rows, check_finite, check_on_scale, checked_features, with_known_rows
-from air_recsys.models.partial_fit import check_rows, of_new_users, updated
+from air_recsys.models.partial_fit import check_rows, of_new_users, solved_in_turn, updated
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side
-from air_recsys.models.state import lock_of
+from air_recsys.models.state import FittedState, lock_of
 from air_recsys.storage.validation import check_choice
 
 
@@ -134,6 +135,17 @@ class SolvesRows(PredictsDeviations):
         with lock_of(self):
             self._state = updated(self._fitted(), data, user_features, item_features)
         return self
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left: rows that lost ratings are solved again, all else is held."""
+        assert state.equations is not None
+        state.equations.check()
+        draft = kept(state, left)
+        first = draft.data.n_items - draft.n_new_items
+        items = left.lost_by_items[left.lost_by_items >= first]
+        data = draft.data
+        users = np.union1d(left.lost_by_users, data.user_index[np.isin(data.item_index, items)])
+        return solved_in_turn(draft, draft, users, items, first)
 
     def new_users(self, ratings: Any) -> Self:
         """A model of new users, for `recommend`, `predict` and `explain`; this model does not change.

@@ -86,6 +86,10 @@ class RowEquations(Protocol):
         """The same with rows for new users and items."""
         ...
 
+    def of_rows(self, data: Interactions, users: np.ndarray, items: np.ndarray) -> RowEquations:
+        """The same of some users and items, by ascending positions, whose ratings are `data`."""
+        ...
+
     def without_users(self) -> RowEquations | None:
         """The same for no users, where a new one depends on items alone; None where it depends on others."""
         ...
@@ -135,6 +139,7 @@ class FittedState:
     source_factors: np.ndarray | None = None
     named: Mapping[str, SimilarityGraph] = field(default_factory=dict)
     trained: FittedState | None = None
+    n_new_items: int = 0  # the last of the items, which came after the training
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -110,6 +110,7 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     ),
     "`fold_in`": lambda door, model, path: model.fold_in(door.new),
     "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
+    "`forget`": lambda door, model, path: door.fit().forget(users="u1", items="i1"),
     "`save`, `load`": lambda door, model, path: air_recsys.load(model.save(path / "model.air")),
 }
 LACKS = (AttributeError, TypeError, AirRecsysError)

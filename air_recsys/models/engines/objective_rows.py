@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models.engines.objective_contributions import (
     Contributing,
@@ -139,6 +140,10 @@ class ObjectiveRows:
 
     def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
         """The same: nothing depends on the size."""
+        return self
+
+    def of_rows(self, data: Interactions, users: np.ndarray, items: np.ndarray) -> ObjectiveRows:
+        """The same: all else follows from factors and parameters."""
         return self
 
     def without_users(self) -> None:

@@ -177,6 +177,15 @@ class PosteriorArrays(NamedTuple):
         names = [(f"{side}{name}", size) for side, size in sizes.items() for name in ("s", "_noise", "_covariances")]
         return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
 
+    def of_rows(self, users: np.ndarray, items: np.ndarray) -> Self:
+        """The same of some users and items, ascending."""
+        kept: dict[str, np.ndarray] = {}
+        for side, other, rows in (("user", "item", users), ("item", "user", items)):
+            rows_of = dict.fromkeys((f"{side}s", f"{side}_noise", f"{side}_covariances"), rows)
+            rows_of[f"{other}_basis"] = rows[rows < len(getattr(self, f"{other}_basis"))]
+            kept |= {name: array[of] for name, of in rows_of.items() if (array := getattr(self, name)) is not None}
+        return self._replace(**kept)
+
     def without_users(self) -> Self:
         """The same for no users: those that come are new."""
         kept = {name: getattr(self, name) for name in ("users", "user_noise", "user_covariances", "item_basis")}

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
 from air_recsys.models.engines.posterior_scores import contributions_of, score_variances
@@ -100,6 +101,12 @@ class PosteriorRows:
     def grown(self, n_users: int, n_items: int) -> PosteriorRows:
         """The same with rows for new users and items."""
         return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)
+
+    def of_rows(self, data: Interactions, users: np.ndarray, items: np.ndarray) -> PosteriorRows:
+        """The same of some users and items, whose ratings are `data`."""
+        times = data.timestamps
+        drift = None if self.drift is None or times is None else self.drift.of_rows(users, items, times)
+        return PosteriorRows(self.arrays.of_rows(users, items), drift)
 
     def without_users(self) -> PosteriorRows | None:
         """The same for no users; None where features or times are known, whose parts are those of all users."""

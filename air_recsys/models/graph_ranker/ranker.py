@@ -22,6 +22,7 @@ from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explain import Labels
+from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
@@ -37,7 +38,7 @@ from air_recsys.models.graph_ranker.inputs import (
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes
+from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes, without_likes
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
 from air_recsys.models.partial_fit import check_rows
@@ -494,6 +495,10 @@ class GraphRanker(Recommender):
         with lock_of(self):
             self._state = with_likes(self._fitted(), data)
         return self
+
+    def without(self, state: FittedState, left: Left) -> FittedState:
+        """A state of what is left, see `air_recsys.models.graph_ranker.users`."""
+        return without_likes(state, left)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise an error: these scores are not products of factors."""

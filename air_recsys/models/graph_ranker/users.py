@@ -30,6 +30,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels
+from air_recsys.models.forgetting import Left, kept
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
@@ -243,19 +244,40 @@ def with_likes(state: FittedState, new: Interactions) -> FittedState:
     settings, data = settings_of(state), merge(state.data, new)
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    pattern, weights = interaction_pattern(data), state.item_weights
+    n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
+    n_new_items = state.n_new_items + data.n_items - state.data.n_items
+    return _followed(replace(state, named={}, n_new_items=n_new_items), data, n_steps)
+
+
+def without_likes(state: FittedState, left: Left) -> FittedState:
+    """A state of what is left: users as their items make them, and new items as theirs, where one lost a like."""
+    draft = kept(state, left)
+    n_first = left.data.n_items - draft.n_new_items
+    rows = left.items[:n_first] if (left.lost_by_items >= n_first).any() else left.items
+    weights, sources = state.item_weights, state.source_factors
+    assert sources is not None
+    if weights is not None and rows.size < state.data.n_items:
+        outer = np.ix_(rows, rows)
+        weights = weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
+    factors = draft.factors._replace(item_factors=draft.factors.item_factors[: rows.size])
+    return _followed(replace(draft, factors=factors, item_weights=weights, source_factors=sources[rows]), left.data)
+
+
+def _followed(state: FittedState, data: Interactions, n_steps: int = 0) -> FittedState:
+    """A state of other likes, of whose items those of its weights and factors are the first."""
+    settings, pattern, weights = settings_of(state), interaction_pattern(data), state.item_weights
     own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)
-    if data.n_items > state.data.n_items:
-        columns = _new_columns(pattern, settings, state.data.n_items)
+    if data.n_items > len(items.sources):
+        columns = _new_columns(pattern, settings, len(items.sources))
         weights = None if weights is None else _grown(weights, columns)
         items = _grown_factors(items, columns, pattern, own)
-    if n_steps := _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings):
+    if n_steps:
         items = continued_factors(pattern, items, n_steps, data.n_ratings)
     users = user_factors(own, items.sources)
     factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
-    return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources, named={})
+    return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources)
 
 
 def _steps_due(n_trained: int, before: int, after: int) -> int:

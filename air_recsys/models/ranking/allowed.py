@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import usual_column
+from air_recsys.data.columns import pair_columns
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, asked_ids
-from air_recsys.exceptions import DataError, UnknownIdError, quoted
+from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.metrics.checks import Csr
 from air_recsys.storage.validation import check_integer
 
@@ -77,9 +77,9 @@ def allowed_items(
     allowed = np.ones(len(index), dtype=bool)
     if items is not None:
         allowed[:] = False
-        allowed[_positions(index, items) if own["items"] is None else np.unique(own["items"].indices)] = True
+        allowed[index.places(items) if own["items"] is None else np.unique(own["items"].indices)] = True
     if exclude is not None and own["exclude"] is None:
-        allowed[_positions(index, exclude)] = False
+        allowed[index.places(exclude)] = False
     common = None if items is None and (exclude is None or own["exclude"] is not None) else np.flatnonzero(allowed)
     return Allowed(len(index), common, own["items"], own["exclude"])
 
@@ -115,7 +115,7 @@ def _own(index: IdIndex, given: Any, users: IdIndex | None, asked: Any) -> Csr |
         return rows
     by_user = table if isinstance(table, Mapping) else _by_user(table)
     _check_users(by_user, ids, users)
-    lists = [_positions(index, by_user[each]) if each in by_user else np.empty(0, dtype=np.int64) for each in ids]
+    lists = [index.places(by_user[each]) if each in by_user else np.empty(0, dtype=np.int64) for each in ids]
     counts = [each.size for each in lists]
     columns = np.concatenate([np.empty(0, dtype=np.int64), *lists])
     pairs = np.repeat(np.arange(len(ids)), counts), columns
@@ -127,10 +127,7 @@ def _is_of_pairs(table: Any) -> bool:
 
 
 def _by_user(table: pd.DataFrame) -> dict[Hashable, np.ndarray]:
-    header = list(table.columns)
-    user, item = (usual_column(role, role, header) for role in ("user", "item"))
-    if user is None or item is None:
-        raise DataError(f"expected a table with the columns user and item, found {quoted(header)}")
+    user, item = pair_columns(table)
     return {id: rows.to_numpy() for id, rows in table.groupby(user, sort=False, observed=True)[item]}
 
 
@@ -140,12 +137,3 @@ def _check_users(by_user: Mapping[Any, Any], asked: list[Any], users: IdIndex) -
     unknown = others[users.lookup(others) < 0]
     if unknown.size:
         raise UnknownIdError(users.kind, unknown.tolist(), "leave it out, or ask for it")
-
-
-def _positions(index: IdIndex, ids: Any) -> np.ndarray:
-    queried = asked_ids(ids, index.kind)
-    index.check_type(queried)
-    places = index.lookup(queried)
-    if (places < 0).any():
-        raise UnknownIdError(index.kind, queried[places < 0].tolist(), "leave it out")
-    return places

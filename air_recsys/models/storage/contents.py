@@ -64,7 +64,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "chosen": state.chosen.to_json(),
         "features": features_to_json(state.data),
     }
-    return attributes, arrays
+    return attributes | ({"n_new_items": state.n_new_items} if state.n_new_items else {}), arrays
 
 
 def state_from_contents(contents: Contents) -> FittedState:
@@ -88,6 +88,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         chosen=Selection.from_json(attributes["chosen"]),
         item_weights=_item_weights(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
+        n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
     )
 
 

@@ -67,6 +67,14 @@ class Moments(NamedTuple):
         trained = rows < len(self.scales)
         return self.strength / torch.where(trained, self.scales[rows * trained], 1.0)
 
+    def of_rows(self, rows: Tensor) -> Moments:
+        """The same of some rows, ascending, which are counted anew."""
+        trained = rows[rows < len(self.scales)]
+        owner = self.keys // self.n_moments
+        kept = torch.isin(owner, trained)
+        keys = torch.searchsorted(trained, owner[kept]) * self.n_moments + self.keys[kept] % self.n_moments
+        return self._replace(keys=keys, mean=self.mean[kept], spread=self.spread[kept], scales=self.scales[trained])
+
     def on_cpu(self) -> Moments:
         """The same in the memory of the host."""
         return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})
