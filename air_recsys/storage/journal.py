@@ -52,8 +52,10 @@ class Journal:
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Yield the changes that were not read yet; one counts as read when the next is asked for."""
-        with self.path.open("a+b") as file:
-            if file.tell() < self._end:
+        if not self.is_behind:
+            return
+        with self.path.open("r+b") as file:
+            if file.seek(0, os.SEEK_END) < self._end:
                 raise DataFileError(f"{self.path} lacks changes that it had: start all services of it again")
             file.seek(self._end)
             for line in file:
