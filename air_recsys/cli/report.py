@@ -129,8 +129,7 @@ def serve(
         bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
     ] = False,
     allow_updates: Annotated[
-        bool,
-        typer.Option("--allow-updates", help="Let who has the token post and delete ratings, likes and users."),
+        bool, typer.Option("--allow-updates", help="Let who has the token post and delete ratings, likes, users.")
     ] = False,
     token_file: Annotated[
         Path | None, typer.Option(help=f"File with the token, by default the variable {_TOKEN} of the environment.")

@@ -182,12 +182,12 @@ def _add_changes(app: FastAPI, service: Service, answer: Answers, token: str | N
     @app.post("/ratings", **how)
     async def rate(new: Annotated[list[schemas.KeptRating], Many]) -> schemas.Health:
         """Take ratings of known and new users and items into the model; they count in the next answer."""
-        return schemas.Health(**await answer(partial(service.add, "ratings", [each.model_dump() for each in new])))
+        return schemas.Health(**await answer(partial(service.add, "ratings", list(map(dict, new)))))
 
     @app.post("/likes", **how)
     async def like(new: Annotated[list[schemas.Like], Many]) -> schemas.Health:
         """Take likes of known and new users and items into the model; they count in the next answer."""
-        return schemas.Health(**await answer(partial(service.add, "likes", [each.model_dump() for each in new])))
+        return schemas.Health(**await answer(partial(service.add, "likes", list(map(dict, new)))))
 
     @app.delete("/ratings", **how)
     @app.delete("/likes", **how)
@@ -224,8 +224,8 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _of_library(request: Request, error: Exception) -> JSONResponse:
-    unavailable = 503 if isinstance(error, DataFileError) else 400
-    return JSONResponse({"detail": str(error)}, 404 if isinstance(error, UnknownIdError) else unavailable)
+    status = {UnknownIdError: 404, DataFileError: 503}.get(type(error), 400)
+    return JSONResponse({"detail": str(error)}, status)
 
 
 def _of_request(request: Request, error: Exception) -> JSONResponse:

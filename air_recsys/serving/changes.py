@@ -18,9 +18,6 @@ from air_recsys.storage.journal import Journal
 from air_recsys.storage.tensor_files import digest_of, header_of
 from air_recsys.storage.writing import real_place
 
-Change = Mapping[str, Any]
-"""As JSON holds it: {"learn": columns}, or {"forget": parameters of the method}."""
-
 
 def journal_of(model: Path, copied: Path | None = None) -> Journal:
     """The journal beside a model file, of which one may read a copy."""
@@ -36,8 +33,11 @@ def catch_up(model: Recommender, journal: Journal) -> None:
                 _take_in(model, change)
 
 
-def make(model: Recommender, journal: Journal | None, change: Change) -> None:
-    """Change a model and write that into its journal; or raise an error, with neither done."""
+def make(model: Recommender, journal: Journal | None, change: Mapping[str, Any]) -> None:
+    """Change a model and write that into its journal; or raise an error, with neither done.
+
+    A change is {"learn": columns} or {"forget": parameters of the method}, as JSON holds them.
+    """
     with lock_of(model), nullcontext() if journal is None else journal.held():
         for earlier in () if journal is None else journal.read():
             _take_in(model, earlier)
@@ -48,7 +48,7 @@ def make(model: Recommender, journal: Journal | None, change: Change) -> None:
         model.take_state(changed._fitted())
 
 
-def _take_in(model: Any, change: Change) -> None:
+def _take_in(model: Any, change: Mapping[str, Any]) -> None:
     if "forget" in change:
         model.forget(**change["forget"])
         return

@@ -67,7 +67,8 @@ class Service:
         self._model, self._titles = model, check_labels(titles)
         self._journal, self._is_live = journal, True
         self._present: Service | None = None
-        ids = model.interactions_.item_ids.tolist()
+        self._data, self._guest = model.interactions_, None
+        ids = self._data.item_ids.tolist()
         if self._titles and not any(id in self._titles for id in ids):
             found = f"such as {quoted(next(iter(self._titles)))}, where items are such as {quoted(ids[0])}"
             raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
@@ -81,21 +82,14 @@ class Service:
         model, present = copy.copy(self._model), self._present
         if present is None or present._model._fitted() is not model._fitted():
             present = copy.copy(self)
-            present._model, present._is_live, present._present = model, False, None
+            present._model, present._data, present._is_live, present._present = model, model.interactions_, False, None
+            present._guest = _stranger(present._data.users)
             self._present = present
         return present
-
-    @cached_property
-    def _data(self) -> Interactions:
-        return self._model.interactions_
 
     @property
     def _learned_from(self) -> str:
         return "likes" if self.learned_from_likes else "ratings"
-
-    @cached_property
-    def _guest(self) -> Any:
-        return _stranger(self._data.users)
 
     @cached_property
     def _searched(self) -> tuple[list[Any], list[str], list[str], list[int]]:
@@ -281,9 +275,8 @@ class Service:
         now._check_kind("take ratings or likes in")
         if kind != now._learned_from:
             raise DataError(f"expected {now._learned_from}, as this model was trained on those, found {kind}")
-        names = ("user", "item", "rating", "timestamp", "weight")
-        columns = {name: [pair.get(name) for pair in pairs] for name in names}
-        given = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+        given = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
+        given = {name: values for name, values in given.items() if values.count(None) < len(values)}
         if "timestamp" in given and now._data.timestamps is None:
             raise DataError("expected no timestamps, as this model was trained without, found some")
         try:

@@ -82,8 +82,10 @@ class Journal:
                 if file.write(line) < len(line):
                     raise OSError("the disk is full")
                 os.fsync(file.fileno())
-                if not self._end:
-                    _keep_name(self.path)
+                if not self._end and hasattr(os, "O_DIRECTORY"):  # Windows keeps names unasked
+                    folder = os.open(self.path.parent, os.O_DIRECTORY)
+                    os.fsync(folder)
+                    os.close(folder)
             except OSError:
                 with suppress(OSError):
                     file.truncate(self._end)
@@ -107,11 +109,3 @@ class Journal:
             except HeldError:
                 time.sleep(_PAUSE)
         raise DataFileError(f"another process uses {self.path} for too long")
-
-
-def _keep_name(path: Path) -> None:
-    """Write onto the disk that a folder has a file; Windows does so unasked."""
-    if hasattr(os, "O_DIRECTORY"):
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
