@@ -60,7 +60,7 @@ class KeptRating(Like):
     """A rating of a known or a new user, for a known or a new item."""
 
     rating: FiniteFloat = Field(description="On the scale of the model; it replaces an older one of the pair.")
-    weight: FiniteFloat | None = Field(None, ge=0)
+    weight: FiniteFloat | None = Field(None, ge=0, le=1e9)
 
 
 class Reason(BaseModel):
