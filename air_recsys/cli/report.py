@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,8 @@ from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from air_recsys.data.interactions import Interactions
+
+_TOKEN = "AIR_RECSYS_TOKEN"
 
 
 def report(
@@ -124,16 +128,48 @@ def serve(
     public: Annotated[
         bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
     ] = False,
+    allow_updates: Annotated[
+        bool, typer.Option("--allow-updates", help="Let who has the token post and delete ratings, likes, users.")
+    ] = False,
+    token_file: Annotated[
+        Path | None, typer.Option(help=f"File with the token, by default the variable {_TOKEN} of the environment.")
+    ] = None,
 ) -> None:
     """Answer requests over HTTP: lists, reasons, predictions, new users; and a page to try it. Ctrl-C ends it."""
     from air_recsys.serving.server import Address, Served, address_of, hosts_of, listen
     from air_recsys.serving.server import serve as serve_requests
 
+    if token_file is not None and not allow_updates:
+        raise ParameterError("expected --token-file with --allow-updates, found it alone")
+    token = _token(token_file) if allow_updates else None
     address = Address(host.strip("[]"), port, public)  # an IPv6 address may stand as in a URL
     with listen(address) as listening:
         where = address_of(listening)
         if public:
             typer.echo(f"warning: whoever reaches {where} may ask for any user; there are no passwords", err=True)
-        served = Served(model, titles, hosts_of(address))
+        served = Served(model, titles, hosts_of(address), token=token)
         serve_requests(served, listening, workers, lambda: typer.echo(f"serving {model} at {where} (Ctrl-C ends it)"))
     typer.echo("stopped")
+
+
+def compact(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(callback=paths.writable, help="The model file to write; it has no journal.")],
+) -> None:
+    """Write a model with all that a service has changed of it, by the journal beside its file, to a new file."""
+    from air_recsys.models import Recommender
+    from air_recsys.serving.changes import catch_up, journal_of
+
+    loaded = Recommender.load(model)
+    catch_up(loaded, journal_of(model))
+    typer.echo(f"wrote {loaded.save(out)}")
+
+
+def _token(file: Path | None) -> str:
+    """Return the token of a file or of the environment; those on a command line are seen by all on the machine."""
+    text = os.environ.get(_TOKEN, "") if file is None else file.read_text(encoding="utf-8", errors="replace")
+    token = text.strip()
+    if not re.fullmatch("[!-~]{16,}", token):
+        found = f"{len(token)} characters in {file or _TOKEN}"
+        raise ParameterError(f"expected a token of at least 16, as openssl rand -hex 32 makes it, found {found}")
+    return token

@@ -9,20 +9,22 @@ from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from hmac import compare_digest
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
 from air_recsys import __version__
-from air_recsys.exceptions import AirRecsysError, DataError, UnknownIdError, quoted
+from air_recsys.exceptions import AirRecsysError, DataError, DataFileError, UnknownIdError, quoted
 from air_recsys.serving import schemas
 from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard, Limits
 from air_recsys.serving.service import Service
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
-    from fastapi import Depends, FastAPI, HTTPException, Query, Request
+    from fastapi import Body, Depends, FastAPI, HTTPException, Path, Query, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
+    from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 _NAME, _FAULT = 40, 200  # characters of a name in a request, of which an answer repeats five, and of a fault
 Answer = TypeVar("Answer")
@@ -30,6 +32,10 @@ Length = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="Length of the li
 OneId = Annotated[str, Query(max_length=1000, description="An id of the model.")]
 Ids = Annotated[list[str] | None, Query(max_length=MOST_IDS, description="May be repeated.")]
 Text = Annotated[str, Query(max_length=200, description="A part of a title, or an id; empty for what is popular.")]
+Many = Body(min_length=1, max_length=MOST_IDS)
+_Given = Annotated[
+    HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False, description="The token of the service."))
+]
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.Problem, "description": description}
     for status, description in {
@@ -40,11 +46,16 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         415: "The body is not said to be JSON, or is packed",
         422: "A parameter out of its range",
         503: "Too busy",
+        401: "Without the token of the service",
+        403: "The service takes no changes",
     }.items()
 }
+_OF_CHANGES = {status: _PROBLEMS.pop(status) for status in (401, 403)}
 
 
-def make_app(service: Service, limits: Limits | None = None, hosts: Collection[str] | None = None) -> FastAPI:
+def make_app(
+    service: Service, limits: Limits | None = None, hosts: Collection[str] | None = None, token: str | None = None
+) -> FastAPI:
     """Return the web application of a service (FastAPI).
 
     Parameters
@@ -54,6 +65,8 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Collection[s
         What requests may take.
     hosts : collection of str, optional
         Names and addresses under which it may be asked for, by default any.
+    token : str, optional
+        Who gives it may change the model; by default nobody.
 
     Examples
     --------
@@ -61,8 +74,8 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Collection[s
     >>> from air_recsys import AIR
     >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
     >>> app = make_app(Service(AIR.for_ratings(random_state=0, device="cpu").fit(ratings)))
-    >>> [path for path in app.openapi()["paths"]]
-    ['/health', '/recommend', '/fold-in', '/predict', '/explain', '/similar', '/items']
+    >>> print(*app.openapi()["paths"])
+    /health /recommend /fold-in /predict /explain /similar /items /ratings /likes /users/{id}
     """
     limits = Limits() if limits is None else limits
     pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="answer")
@@ -86,7 +99,9 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Collection[s
     app.add_middleware(Guard, limits=limits, hosts=hosts)  # type: ignore[arg-type]
     app.add_exception_handler(AirRecsysError, _of_library)
     app.add_exception_handler(RequestValidationError, _of_request)
-    _add_paths(app, service, Answers(pool, limits.answer_seconds))
+    answers = Answers(pool, limits.answer_seconds)
+    _add_paths(app, service, answers)
+    _add_changes(app, service, answers, token)
     add_page(app)
     return app
 
@@ -154,6 +169,38 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
         return [schemas.Found(**row) for row in await answer(partial(service.search, query, n))]
 
 
+def _add_changes(app: FastAPI, service: Service, answer: Answers, token: str | None) -> None:
+    async def check(given: _Given) -> None:
+        if token is None:
+            raise HTTPException(403, "this service takes no changes: it was started without --allow-updates")
+        if given is None or not compare_digest(given.credentials.encode(), token.encode()):
+            expected = "expected the header Authorization: Bearer TOKEN, with the token of this service"
+            raise HTTPException(401, expected, {"WWW-Authenticate": "Bearer"})
+
+    how: dict[str, Any] = {"dependencies": [Depends(check)], "responses": _OF_CHANGES}
+
+    @app.post("/ratings", **how)
+    async def rate(new: Annotated[list[schemas.KeptRating], Many]) -> schemas.Health:
+        """Take ratings of known and new users and items into the model; they count in the next answer."""
+        return schemas.Health(**await answer(partial(service.add, "ratings", list(map(dict, new)))))
+
+    @app.post("/likes", **how)
+    async def like(new: Annotated[list[schemas.Like], Many]) -> schemas.Health:
+        """Take likes of known and new users and items into the model; they count in the next answer."""
+        return schemas.Health(**await answer(partial(service.add, "likes", list(map(dict, new)))))
+
+    @app.delete("/ratings", **how)
+    @app.delete("/likes", **how)
+    async def forget_pairs(user: OneId, item: Annotated[list[str], Query(max_length=MOST_IDS)]) -> schemas.Health:
+        """Let the model forget ratings or likes of a user: those of the items named."""
+        return schemas.Health(**await answer(partial(service.forget, user, item)))
+
+    @app.delete("/users/{id:path}", **how)
+    async def forget_user(id: Annotated[str, Path(max_length=1000)]) -> schemas.Health:
+        """Let the model forget a user and all of its ratings or likes."""
+        return schemas.Health(**await answer(partial(service.forget, id)))
+
+
 async def _check_names(request: Request) -> None:
     """Refuse what nothing reads: unknown parameters of an address, and all but the last of what stands twice."""
     taken = {each.alias: str(each.field_info.annotation) for each in request.scope["route"].dependant.query_params}
@@ -161,7 +208,8 @@ async def _check_names(request: Request) -> None:
         return
     for name, number in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in taken:
-            expected = f"the parameters {', '.join(taken)}" if taken else "parameters in the body alone"
+            elsewhere = "parameters in the body alone" if request.method == "POST" else "no parameters"
+            expected = f"the parameters {', '.join(taken)}" if taken else elsewhere
             raise HTTPException(422, f"expected {expected}, found {quoted(name)}")
         if number > 1 and "list" not in taken[name]:
             raise HTTPException(422, f"expected {name} once, found it {number} times")
@@ -176,7 +224,8 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _of_library(request: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"detail": str(error)}, 404 if isinstance(error, UnknownIdError) else 400)
+    status = {UnknownIdError: 404, DataFileError: 503}.get(type(error), 400)
+    return JSONResponse({"detail": str(error)}, status)
 
 
 def _of_request(request: Request, error: Exception) -> JSONResponse:

@@ -14,22 +14,24 @@ Id = StrictInt | StrictStr
 Length = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
 
-class Rating(BaseModel):
-    """A rating of the posted user."""
+class Posted(BaseModel):
+    """What a request has in its body."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Rating(Posted):
+    """A rating of the posted user."""
 
     item: Id
     rating: FiniteFloat
 
 
-class NewUser(BaseModel):
+class NewUser(Posted):
     """A user whom the model does not know: ratings, or likes, and what to answer."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"examples": [{"ratings": [{"item": "Heat", "rating": 5}], "n": 5, "reasons": 3}]},
+        json_schema_extra={"examples": [{"ratings": [{"item": "Heat", "rating": 5}], "n": 5, "reasons": 3}]}
     )
 
     ratings: list[Rating] = Field([], max_length=MOST_IDS, description="On the scale of the model; see /health.")
@@ -39,6 +41,26 @@ class NewUser(BaseModel):
     items: list[Id] | None = Field(None, max_length=MOST_IDS, description="Only these items.")
     exclude: list[Id] | None = Field(None, max_length=MOST_IDS, description="Not these items.")
     reasons: int = Field(0, ge=0, le=10, description=f"Reasons of each item, with n up to {MOST_EXPLAINED}.")
+
+
+KeptId = (
+    Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)] | Annotated[StrictStr, Field(min_length=1, max_length=1000)]
+)
+
+
+class Like(Posted):
+    """A like of a known or a new user, for a known or a new item."""
+
+    user: KeptId
+    item: KeptId
+    timestamp: FiniteFloat | None = Field(None, description="In the unit of the training data, where these have some.")
+
+
+class KeptRating(Like):
+    """A rating of a known or a new user, for a known or a new item."""
+
+    rating: FiniteFloat = Field(description="On the scale of the model; it replaces an older one of the pair.")
+    weight: FiniteFloat | None = Field(None, ge=0, le=1e9)
 
 
 class Reason(BaseModel):

@@ -34,6 +34,7 @@ from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
+from air_recsys.serving.changes import journal_of
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
 from air_recsys.storage.held_files import hold, remove_free
@@ -64,15 +65,17 @@ class Served:
     titles: Path | None = None
     hosts: frozenset[str] | None = None
     limits: Limits = field(default_factory=Limits)
-    mapped: bool = False
+    token: str | None = field(default=None, repr=False)  # of those who may change the model
+    copied: Path | None = None  # of the model, private to the service, to be mapped
 
     def app(self) -> FastAPI:
         """Load the model and the titles, and return the application."""
-        model = Recommender.load(self.model, mapped=self.mapped)
+        model = Recommender.load(self.copied or self.model, mapped=self.copied is not None)
         ids = model.interactions_.item_ids
-        service = Service(model, None if self.titles is None else titles_of(read_titles(self.titles, ids)))
+        titles = None if self.titles is None else titles_of(read_titles(self.titles, ids))
+        service = Service(model, titles, journal_of(self.model, self.copied))
         service.prepare()
-        return make_app(service, self.limits, self.hosts)
+        return make_app(service, self.limits, self.hosts, self.token)
 
 
 def listen(address: Address) -> socket.socket:
@@ -170,7 +173,7 @@ _COPIES, _OWNER = "air-recsys-serve-", "owner"
 @contextmanager
 def _private_copy(served: Served) -> Iterator[Served]:
     """Give several processes copies of the files that nobody else writes to, as long as they run."""
-    given = {"model": served.model} | ({} if served.titles is None else {"titles": served.titles})
+    given = {"copied": served.model} | ({} if served.titles is None else {"titles": served.titles})
     _remove_left_copies()
     with tempfile.TemporaryDirectory(prefix=_COPIES) as folder:
         owner = hold(Path(folder, _OWNER))
@@ -178,7 +181,7 @@ def _private_copy(served: Served) -> Iterator[Served]:
         try:
             for name, file in given.items():
                 _copy(file, copied[name])
-            yield replace(served, **copied, mapped=True)
+            yield replace(served, **copied)
         finally:
             owner.remove()
 

@@ -4,36 +4,52 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 
 from air_recsys import __version__
-from air_recsys.data.ids import IdIndex, integer_of
+from air_recsys.data.ids import IdIndex, as_id_array, integer_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError, quoted
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.serving.changes import catch_up, make
 from air_recsys.serving.limits import MOST_EXPLAINED
+from air_recsys.storage.journal import Journal
 
 Row = dict[str, Any]
 _GUEST = "guest"
+Answer = TypeVar("Answer", bound=Callable[..., Any])
+
+
+def _of_one_state(answer: Answer) -> Answer:
+    """A method of `Service` that answers from the state that the model has when it is called."""
+
+    @wraps(answer)
+    def of_present_state(service: Service, *args: Any, **kwargs: Any) -> Any:
+        return answer(service._at_present(), *args, **kwargs)
+
+    return cast(Answer, of_present_state)
 
 
 class Service:
     """The answers of a fitted model, for several threads at a time.
 
+    An answer is that of the model at the time of the question, after `partial_fit` and `forget` that have ended.
+
     Parameters
     ----------
     model : Recommender
-        Its state of this moment is served, whatever becomes of the model.
     titles : mapping or Series, optional
         Item id to title.
+    journal : Journal, optional
+        Where the changes of the model are, those by other processes too.
 
     Examples
     --------
@@ -46,19 +62,42 @@ class Service:
     'y'
     """
 
-    def __init__(self, model: Recommender, titles: Labels | None = None) -> None:
+    def __init__(self, model: Recommender, titles: Labels | None = None, journal: Journal | None = None) -> None:
         model.check_fitted()
-        self._model, self._titles = copy.copy(model), check_labels(titles)
-        self._data = self._model.interactions_
-        self._guest = _stranger(self._data.users)
+        self._model, self._titles = model, check_labels(titles)
+        self._journal, self._is_live = journal, True
+        self._present: Service | None = None
+        self._data, self._guest = model.interactions_, None
         ids = self._data.item_ids.tolist()
         if self._titles and not any(id in self._titles for id in ids):
             found = f"such as {quoted(next(iter(self._titles)))}, where items are such as {quoted(ids[0])}"
             raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
-        self._texts = [_plain(str(id)) for id in ids]
-        self._names = [_plain(self._title(id) or str(id)) for id in ids]
+
+    def _at_present(self) -> Service:
+        """The service of the model as it is now, which stays as it is."""
+        if not self._is_live:
+            return self
+        if self._journal is not None:
+            catch_up(self._model, self._journal)
+        model, present = copy.copy(self._model), self._present
+        if present is None or present._model._fitted() is not model._fitted():
+            present = copy.copy(self)
+            present._model, present._data, present._is_live, present._present = model, model.interactions_, False, None
+            present._guest = _stranger(present._data.users)
+            self._present = present
+        return present
+
+    @property
+    def _learned_from(self) -> str:
+        return "likes" if self.learned_from_likes else "ratings"
+
+    @cached_property
+    def _searched(self) -> tuple[list[Any], list[str], list[str], list[int]]:
+        """What searches read: ids, their texts, titles, and places in order of popularity."""
+        ids = self._data.item_ids.tolist()
+        titles = [_plain(self._title(id) or str(id)) for id in ids]
         counts = np.bincount(self._data.item_index, minlength=self._data.n_items)
-        self._popular = np.argsort(-counts, kind="stable")
+        return ids, [_plain(str(id)) for id in ids], titles, np.argsort(-counts, kind="stable").tolist()
 
     @property
     def learned_from_likes(self) -> bool:
@@ -82,19 +121,21 @@ class Service:
         return isinstance(self._model, PredictsDeviations) and self._model.knows_deviations_
 
     def about(self) -> Row:
-        """Return what is served."""
+        """Return what is served, without waiting for what other processes have changed."""
+        data = self._model.interactions_
         return {
             "status": "ok",
             "version": __version__,
             "model": type(self._model).__name__,
-            "learned_from": "likes" if self.learned_from_likes else "ratings",
-            "n_users": self._data.n_users,
-            "n_items": self._data.n_items,
+            "learned_from": self._learned_from,
+            "n_users": data.n_users,
+            "n_items": data.n_items,
             "rating_scale": self._model.rating_scale_,
             "deviations": self.knows_deviations,
             "new_users": self.takes_new_users,
         }
 
+    @_of_one_state
     def prepare(self) -> None:
         """Compute what requests share, which the first of them would wait for."""
         user, item = self._data.user_ids.tolist()[0], self._data.item_ids.tolist()[0]
@@ -104,6 +145,7 @@ class Service:
         if self.takes_new_users:
             self.fold_in({}, [item], 1, reasons=1)
 
+    @_of_one_state
     def recommend(
         self,
         user: Any,
@@ -133,6 +175,7 @@ class Service:
         chosen = self._choice(include_seen, items, exclude)
         return {"user": known, "items": self._listed(self._model, known, n, chosen)}
 
+    @_of_one_state
     def fold_in(
         self,
         ratings: dict[Any, float],
@@ -175,6 +218,7 @@ class Service:
         listed = self._listed(alone, self._guest, n, chosen)
         return {"user": None, "items": self._with_reasons(listed, alone, reasons)}
 
+    @_of_one_state
     def similar(self, side: str, id: Any, n: int = 10) -> Row:
         """Return the n users or items most alike to one."""
         if side == "user":
@@ -190,6 +234,7 @@ class Service:
         ]
         return {"side": side, "id": known, "alike": alike}
 
+    @_of_one_state
     def explain(self, user: Any, item: Any, n: int = 10) -> Row:
         """Return the parts of a score."""
         self._check_kind("explain their scores")
@@ -197,6 +242,7 @@ class Service:
         model: Any = self._model
         return model.explain(known, other, n, labels=self._titles).to_dict()
 
+    @_of_one_state
     def predict(self, user: Any, items: Sequence[Any]) -> Row:
         """Return scores of a user, with standard deviations where these are known."""
         known, ids = self._user(user), self._known(self._data.items, items)
@@ -208,19 +254,46 @@ class Service:
         ]
         return {"user": known, "predictions": rows}
 
+    @_of_one_state
     def search(self, text: str, n: int = 10) -> list[Row]:
         """Return items by their id, then by the begin of their title or another part; the most rated ones first."""
-        wanted, ids = _plain(text.strip()), self._data.item_ids.tolist()
+        wanted, (ids, texts, names, popular) = _plain(text.strip()), self._searched
         exact, first, others = [], [], []
-        for place in self._popular.tolist():
-            if self._texts[place] == wanted:
+        for place in popular:
+            if texts[place] == wanted:
                 exact.append(place)
-            elif self._names[place].startswith(wanted):
+            elif names[place].startswith(wanted):
                 first.append(place)
-            elif wanted in self._names[place]:
+            elif wanted in names[place]:
                 others.append(place)
         places = [*exact, *first, *others][:n]
         return [{"item": ids[place], "title": self._title(ids[place])} for place in places]
+
+    def add(self, kind: str, pairs: Sequence[Row]) -> Row:
+        """Let the model take in "ratings" or "likes": user, item, rating, and timestamp and weight where known."""
+        now = self._at_present()
+        now._check_kind("take ratings or likes in")
+        if kind != now._learned_from:
+            raise DataError(f"expected {now._learned_from}, as this model was trained on those, found {kind}")
+        given = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
+        given = {name: values for name, values in given.items() if values.count(None) < len(values)}
+        if "timestamp" in given and now._data.timestamps is None:
+            raise DataError("expected no timestamps, as this model was trained without, found some")
+        try:
+            for index in (now._data.users, now._data.items):
+                index.check_type(as_id_array(given[index.kind]))
+            make(self._model, self._journal, {"learn": given})
+        except UnknownIdError as error:
+            raise DataError(str(error)) from None
+        return self.about()
+
+    def forget(self, user: Any, items: Sequence[Any] | None = None) -> Row:
+        """Let the model forget a user; with items only what it knows of the user and these."""
+        now = self._at_present()
+        known = now._known(now._data.users, [user])[0]
+        pairs = None if items is None else [[known, item] for item in now._known(now._data.items, items)]
+        make(self._model, self._journal, {"forget": {"users": [known]} if pairs is None else {"pairs": pairs}})
+        return self.about()
 
     # ---------------------------------------------------------------- internals
 

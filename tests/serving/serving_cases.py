@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pandas as pd
 
@@ -87,3 +91,33 @@ def running(*arguments: object) -> Iterator[Running]:
     finally:
         status, out, err = server.end()
     assert (status, out, err) == (0, "stopped\n", "")
+
+
+def below(process: int | str) -> list[str]:
+    """The workers of a server, the process that they are forked from, and the one that looks after what they share."""
+    found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
+    return [*found, *itertools.chain.from_iterable(map(below, found))]
+
+
+def wait_for_the_end_of(processes: list[str]) -> None:
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def ask(app, method, path, **options):
+    """One request to an application, without a server."""
+
+    async def request():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(request())
+
+
+def refused(answer, status, detail):
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"detail"}
+    assert detail in answer.json()["detail"]

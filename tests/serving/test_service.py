@@ -7,11 +7,10 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import numpy as np
 import pandas as pd
 import pytest
-from serving_cases import N_ITEMS, of_likes, of_ratings, table, titles
+from serving_cases import N_ITEMS, ask, of_likes, of_ratings, refused, table, titles
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
@@ -195,23 +194,6 @@ def service(ratings):
     return Service(ratings)
 
 
-def ask(app, method, path, **options):
-    """One request to an application, without a server."""
-
-    async def request():
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.request(method, path, **options)
-
-    return asyncio.run(request())
-
-
-def refused(answer, status, detail):
-    assert answer.status_code == status, answer.text
-    assert set(answer.json()) == {"detail"}
-    assert detail in answer.json()["detail"]
-
-
 @pytest.mark.parametrize(
     ("path", "status", "detail"),
     [
@@ -358,11 +340,15 @@ def test_other_names_are_refused(service):
 
 def test_the_description_names_every_path_its_bounds_and_its_errors(service):
     found = ask(make_app(service), "GET", "/openapi.json").json()
-    assert set(found["paths"]) == {"/health", "/recommend", "/fold-in", "/predict", "/explain", "/similar", "/items"}
-    operations = [operation for path in found["paths"].values() for operation in path.values()]
-    for operation in operations:
+    changes = {"/ratings", "/likes", "/users/{id}"}
+    read = {"/health", "/recommend", "/fold-in", "/predict", "/explain", "/similar", "/items"}
+    assert set(found["paths"]) == read | changes
+    operations = [(path, operation) for path, of_path in found["paths"].items() for operation in of_path.values()]
+    for path, operation in operations:
         assert operation["description"].endswith(".")
-        assert {"200", "400", "404", "408", "413", "415", "422", "503"} == set(operation["responses"])
+        further = {"401", "403"} if path in changes else set()
+        assert {"200", "400", "404", "408", "413", "415", "422", "503"} | further == set(operation["responses"])
+        assert operation.get("security", []) == [{"HTTPBearer": []}] * (path in changes)
         problem = operation["responses"]["422"]["content"]["application/json"]["schema"]
         assert problem == {"$ref": "#/components/schemas/Problem"}
     fields = found["components"]["schemas"]["NewUser"]["properties"]

@@ -15,7 +15,16 @@ from pathlib import Path
 import httpx
 import pytest
 from cli_cases import assert_refused, cli
-from serving_cases import HOSTILE, N_ITEMS, N_USERS, Running, running, write_files
+from serving_cases import (
+    HOSTILE,
+    N_ITEMS,
+    N_USERS,
+    Running,
+    below,
+    running,
+    wait_for_the_end_of,
+    write_files,
+)
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
@@ -208,19 +217,6 @@ def test_processes_end_with_the_one_that_started_them_and_the_next_start_clears_
     present = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
     assert again.end()[0] == 0
     assert (len(left), len(present), left & present) == (1, 1, set())
-
-
-def below(process: int | str) -> list[str]:
-    """The workers of a server, the process that they are forked from, and the one that looks after what they share."""
-    found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
-    return [*found, *itertools.chain.from_iterable(map(below, found))]
-
-
-def wait_for_the_end_of(processes: list[str]) -> None:
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{process}").exists() for process in processes):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""What requests change of a model: in memory, and by a journal beside its file in all processes and for good."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from air_recsys.data.ids import encode_ids
+from air_recsys.data.interactions import Interactions
+from air_recsys.models import Recommender
+from air_recsys.models.state import lock_of
+from air_recsys.storage.journal import Journal
+from air_recsys.storage.tensor_files import digest_of, header_of
+from air_recsys.storage.writing import real_place
+
+
+def journal_of(model: Path, copied: Path | None = None) -> Journal:
+    """The journal beside a model file, of which one may read a copy."""
+    place = real_place(model)
+    return Journal(place.with_name(f"{place.name}.journal"), digest_of(header_of(copied or place)))
+
+
+def catch_up(model: Recommender, journal: Journal) -> None:
+    """Let a model take in the changes of a journal that it lacks."""
+    if journal.is_behind:
+        with lock_of(model), journal.held():
+            for change in journal.read():
+                _take_in(model, change)
+
+
+def make(model: Recommender, journal: Journal | None, change: Mapping[str, Any]) -> None:
+    """Change a model and write that into its journal; or raise an error, with neither done.
+
+    A change is {"learn": columns} or {"forget": parameters of the method}, as JSON holds them.
+    """
+    with lock_of(model), nullcontext() if journal is None else journal.held():
+        for earlier in () if journal is None else journal.read():
+            _take_in(model, earlier)
+        changed = copy.copy(model)
+        _take_in(changed, change)
+        if journal is not None:
+            journal.append(change)
+        model.take_state(changed._fitted())
+
+
+def _take_in(model: Any, change: Mapping[str, Any]) -> None:
+    if "forget" in change:
+        model.forget(**change["forget"])
+        return
+    given = change["learn"]
+    (users, user_ids), (items, item_ids) = (encode_ids(given[side], side) for side in ("user", "item"))
+    ratings = given.get("rating", np.ones(users.size))
+    more = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
+    model.partial_fit(Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True))
