@@ -88,8 +88,7 @@ def compare(
     from air_recsys.report.comparison import write_comparison
 
     if test is not None:
-        given = {"--split": split, "--folds": folds, "--test-fraction": test_fraction}
-        options.refuse_unread("--test", {name: value is not None for name, value in given.items()})
+        options.refuse_unread("--test", "--split", "--folds", "--test-fraction")
     if folds is not None and split is not None:
         raise ParameterError("--folds makes random folds: expected it without --split")
     if ranking and relevant is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -127,6 +128,25 @@ def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     """1 for each item that a user is known by, (n_users, n_items)."""
     trained = interaction_pattern(fold.train)
     return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
+
+
+def told_of_unknown(folds: Sequence[Fold], what: str = "ratings") -> str:
+    """How many test ratings have a user or an item that the training part lacks; "" without any."""
+    counts = []
+    for train, test in ((fold.train, fold.test) for fold in folds):
+        users = ~np.isin(test.user_index, train.user_index)
+        items = ~np.isin(test.item_index, train.item_index)
+        counts.append([users.sum(), items.sum(), (users | items).sum()])
+    of_users, of_items, of_any = np.sum(counts, axis=0)
+    if not of_any:
+        return ""
+    sides = f"a user ({of_users:,}) or an item ({of_items:,}) that is not in the training part"
+    return f"{of_any:,} test {what} have {sides}, and are answered by means or what is popular"
+
+
+def range_of(data: Interactions) -> tuple[float, float]:
+    """The scale that was stated, else lowest and highest rating."""
+    return data.rating_scale or (float(data.ratings.min()), float(data.ratings.max()))
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:

@@ -85,7 +85,10 @@ def _by_name(data: Interactions, split: str, share: float, likes: bool, seed: in
 def _part(data: Interactions, name: str, split: Any) -> Fold:
     if not isinstance(split, Split):
         raise ParameterError(f"expected splits of air_recsys.splits, found {type(split).__name__}")
-    return Fold(name, data.select(split.train), data.select(split.test))
+    train, test = data.select(split.train), data.select(split.test)
+    if n_shared := np.count_nonzero(np.isin(test.pair_index, train.pair_index)):
+        raise DataError(f"expected test ratings that are not among the training ratings, found {n_shared} in both")
+    return Fold(name, train, test)
 
 
 def given_parts(train: Interactions, test: Interactions) -> Parts:

@@ -145,6 +145,7 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
         timeout_graceful_shutdown=_STOPPING,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)  # after the configuration, which sets the logger anew
+    logging.getLogger("asyncio").addFilter(_ToldOnce())
     server = Server(config)
     with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
         started()
@@ -155,6 +156,20 @@ def _is_news(record: logging.LogRecord) -> bool:
     """Whether a message tells of more than a second signal, which cancels what is under way."""
     raised = record.exc_info[1] if record.exc_info else None  # by a request; that of the application comes as text
     return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
+
+
+class _ToldOnce(logging.Filter):
+    """Tells in one line, once, that no file is left for connections: asyncio does so a thousand times a second."""
+
+    _is_told = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info and record.exc_info[1]
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            return True
+        record.msg, record.exc_info = "no file is left for new connections, which wait (see ulimit -n)", None
+        was_told, self._is_told = self._is_told, True
+        return not was_told
 
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 from air_recsys import __version__
 from air_recsys.data.ids import IdIndex, integer_of
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, ParameterError, UnknownIdError, quoted
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
@@ -48,13 +48,11 @@ class Service:
 
     def __init__(self, model: Recommender, titles: Labels | None = None) -> None:
         model.check_fitted()
-        self._model, self._titles = copy.copy(model), check_labels(titles)
+        self._model = copy.copy(model)
         self._data = self._model.interactions_
+        self._titles = check_labels(titles, self._data.item_ids)
         self._guest = _stranger(self._data.users)
         ids = self._data.item_ids.tolist()
-        if self._titles and not any(id in self._titles for id in ids):
-            found = f"such as {quoted(next(iter(self._titles)))}, where items are such as {quoted(ids[0])}"
-            raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
         self._texts = [_plain(str(id)) for id in ids]
         self._names = [_plain(self._title(id) or str(id)) for id in ids]
         counts = np.bincount(self._data.item_index, minlength=self._data.n_items)
