@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from air_recsys.evaluation.system import System
@@ -89,10 +88,10 @@ def compare(
 
     if test is not None:
         options.refuse_unread("--test", "--split", "--folds", "--test-fraction")
-    if folds is not None and split is not None:
-        raise ParameterError("--folds makes random folds: expected it without --split")
-    if ranking and relevant is not None:
-        raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
+    if folds is not None:
+        options.refuse_unread("--folds", "--split")
+    if ranking:
+        options.refuse_unread("--ranking", "--relevant")
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
         sep, encoding, quote
     )

@@ -42,13 +42,8 @@ _SIZES: dict[ListSplit, float | int] = {
     ListSplit.TIME: 0.2,
 }
 """The share, or the number of each user, where neither --test-fraction nor --last is given."""
-_READ = {
-    ListSplit.RANDOM: {"--test-fraction"},
-    ListSplit.USERS: {"--test-fraction"},
-    ListSplit.LAST: {"--last", "--test-fraction", "--timestamp-column"},
-    ListSplit.TIME: {"--test-fraction", "--timestamp-column"},
-}
-"""The options that a split reads."""
+_UNREAD = {ListSplit.LAST: (), ListSplit.TIME: ("--last",)}
+"""The options that a split does not read; those by chance read neither number nor time."""
 
 
 def evaluate(
@@ -128,9 +123,7 @@ def evaluate(
     )
     reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
-        options.refuse_unread("--ranking", "--preset")
-        if folds is not None:
-            raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
+        options.refuse_unread("--ranking", "--preset", "--folds")
         size = _size(split, test_fraction, last)
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
@@ -180,11 +173,9 @@ def _size(split: ListSplit, test_fraction: float | None, last: int | None) -> fl
     """The share to hold out, or the number of each user; raises for options that do not fit the split."""
     from air_recsys.data.splits.base import check_fraction
 
-    options.refuse_unread(f"--split {split.value}", *sorted(_READ[ListSplit.LAST] - _READ[split]))
-    if last is not None and test_fraction is not None:
-        raise ParameterError(
-            "--split last holds out a number or a share: expected --last or --test-fraction, found both"
-        )
+    options.refuse_unread(f"--split {split.value}", *_UNREAD.get(split, ("--last", "--timestamp-column")))
+    if last is not None:
+        options.refuse_unread("--last", "--test-fraction")
     if test_fraction is not None:
         return check_fraction("test_fraction", test_fraction)
     return _SIZES[split] if last is None else last

@@ -89,9 +89,8 @@ def train(
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
-        of_sides = [
-            f"--{side}-{what}" for side in ("user", "item") for what in ("features", "id-column", "similarity")
-        ]
+        kinds = ("features", "id-column", "similarity")
+        of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
         options.refuse_unread("--ranking", "--preset", *of_sides, "--snapshots")
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
@@ -293,8 +292,8 @@ def similar(
 
     if (user is None) == (item is None):
         raise ParameterError(f"expected either --user or --item, found {'neither' if user is None else 'both'}")
-    if titles is not None and item is None:
-        raise ParameterError("expected --titles with --item, whose items it names, found it with --user")
+    if item is None:
+        options.refuse_unread("--user", "--titles")
     loaded = Recommender.load(model)
     names = titles_or_none(titles, loaded.interactions_.item_ids)
     if user is not None:
@@ -333,10 +332,8 @@ def graph(
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 
-    if titles is not None and html is None:
-        raise ParameterError("expected --titles with --html, for the items of the page, found it alone")
-    if recommend is not None and html is None:
-        raise ParameterError("expected --recommend with --html, for the page, found it alone")
+    if html is None:
+        options.refuse_unread("graph without --html", "--titles", "--recommend")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:

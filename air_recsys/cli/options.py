@@ -30,8 +30,7 @@ _SHOWN = 5  # ids in a message
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-FORMS = ("--sep", "--encoding", "--quote", "--columns")
-"""The options that say how a table is written."""
+FORMS = ("--sep", "--encoding", "--quote", "--columns")  # how a table is written
 PAIR_COLUMNS = ("--user-column", "--item-column")
 
 

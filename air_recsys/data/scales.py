@@ -33,16 +33,12 @@ def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def told_of_test(ratings: np.ndarray, scale: Scale) -> str:
-    """Say where test ratings are on another scale than those of the training, or all equal, as likes are; else ""."""
-    if scale[0] == scale[1] or ratings.size < _FEW:
+    """Say where test ratings seem to be on another scale than those of the training, or all equal; else ""."""
+    all_equal = ratings.size >= _FEW and np.ptp(ratings) == 0
+    if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > _OUTSIDE * ratings.size):
         return ""
-    low, high = ratings.min(), ratings.max()
-    outside, of_training = outside_of(ratings, scale).size, f"those of the training are in {scale[0]:g}..{scale[1]:g}"
-    if outside > _OUTSIDE * ratings.size:
-        return (
-            f"{outside:,} of {ratings.size:,} test ratings, in {low:g}..{high:g}, are on another scale: {of_training}"
-        )
-    return f"all {ratings.size:,} test ratings are {low:g}, as likes are: {of_training}" if low == high else ""
+    found = f"{ratings.min():g}..{ratings.max():g}, those of the training in {scale[0]:g}..{scale[1]:g}"
+    return f"test ratings are in {found}: likes, or another scale?"
 
 
 def check_stated(ratings: np.ndarray, scale: Scale) -> None:

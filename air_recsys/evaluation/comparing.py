@@ -11,7 +11,7 @@ from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
 from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
 from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
-from air_recsys.evaluation.folds import range_of, told_of_unknown
+from air_recsys.evaluation.folds import told_of_unknown
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
@@ -193,7 +193,7 @@ def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -
         f"{first.n_users:,} users, {first.n_items:,} items, {sizes[0]} {what} to train on, {sizes[1]} to test on",
         parts.told,
         told_of_unknown([task.fold for task in tasks], what),
-        told_of_test(tasks[0].fold.test.ratings, range_of(first)),
+        told_of_test(tasks[0].fold.test.ratings, (first.ratings.min(), first.ratings.max())),
         "predictions are clipped to the range of the training ratings" if rated else "",
         f"relevant for lists are test ratings of at least {least}" if rated else "all test items are relevant",
         "all items are ranked that a user was not shown",

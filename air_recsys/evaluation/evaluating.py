@@ -32,8 +32,7 @@ def evaluate_ratings(
     for trial in task_by_task(trials(systems, tasks, progress=progress), tasks):
         single.rows.append({"fold": trial.task.fold.name, "model": trial.system} | _errors(trial))
     means = ResultTable(f"Test error, mean of {len(folds)} fold(s)", protocol, mean_of(single.rows, ("model",)))
-    if unknown := told_of_unknown(folds):
-        means.notes.append(unknown)
+    means.notes += filter(None, [told_of_unknown(folds)])
     means.notes.append(f"peak memory of the whole run {peak_memory():.2f} GiB")
     return means, single
 

@@ -132,21 +132,13 @@ def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
 
 def told_of_unknown(folds: Sequence[Fold], what: str = "ratings") -> str:
     """How many test ratings have a user or an item that the training part lacks; "" without any."""
-    counts = []
-    for train, test in ((fold.train, fold.test) for fold in folds):
-        users = ~np.isin(test.user_index, train.user_index)
-        items = ~np.isin(test.item_index, train.item_index)
-        counts.append([users.sum(), items.sum(), (users | items).sum()])
-    of_users, of_items, of_any = np.sum(counts, axis=0)
-    if not of_any:
-        return ""
-    sides = f"a user ({of_users:,}) or an item ({of_items:,}) that is not in the training part"
-    return f"{of_any:,} test {what} have {sides}, and are answered by means or what is popular"
-
-
-def range_of(data: Interactions) -> tuple[float, float]:
-    """The scale that was stated, else lowest and highest rating."""
-    return data.rating_scale or (float(data.ratings.min()), float(data.ratings.max()))
+    of_users, of_items = (
+        np.concatenate([~np.isin(getattr(fold.test, name), getattr(fold.train, name)) for fold in folds])
+        for name in ("user_index", "item_index")
+    )
+    sides = f"a user ({of_users.sum():,}) or an item ({of_items.sum():,}) that is not in the training part"
+    n_all = (of_users | of_items).sum()
+    return f"{n_all:,} test {what} have {sides}, and are answered by means or what is popular" if n_all else ""
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:

@@ -310,7 +310,5 @@ class Recommender(KnowsSimilarities, SavedModel):
 def check_no_y(y: Any) -> None:
     """Raise `DataError` for ratings beside their pairs, as scikit-learn has targets beside samples."""
     if y is not None:
-        raise DataError(
-            f"expected one table with the columns user, item and rating, found a {type(y).__name__} beside it: pass "
-            "the table alone, such as X.assign(rating=y), also to searches and splits of scikit-learn"
-        )
+        found = f"found a {type(y).__name__} beside the table: X.assign(rating=y) makes it a column"
+        raise DataError(f"expected ratings in a table with the columns user, item and rating and no y, {found}")

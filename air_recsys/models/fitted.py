@@ -40,9 +40,8 @@ class FittedModel(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {name: value for name, value in dict(state).items() if name not in self._not_copied} | {
-            _VERSION: __version__
-        }
+        kept = {name: value for name, value in dict(state).items() if name not in self._not_copied}
+        return kept | {_VERSION: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if (version := state.pop(_VERSION, __version__)) != __version__:

@@ -144,32 +144,24 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
         limit_concurrency=served.limits.connections,
         timeout_graceful_shutdown=_STOPPING,
     )
-    logging.getLogger("uvicorn.error").addFilter(_is_news)  # after the configuration, which sets the logger anew
-    logging.getLogger("asyncio").addFilter(_ToldOnce())
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(_is_news)  # after the configuration, which sets the logger anew
     server = Server(config)
     with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
         started()
         server.run([listening])
 
 
+_is_full = threading.Event()  # once no file was left
+
+
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a message tells of more than a second signal, which cancels what is under way."""
+    """Whether a message tells of more than a second signal, which cancels what is under way, or a repeated lack."""
     raised = record.exc_info[1] if record.exc_info else None  # by a request; that of the application comes as text
-    return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
-
-
-class _ToldOnce(logging.Filter):
-    """Tells in one line, once, that no file is left for connections: asyncio does so a thousand times a second."""
-
-    _is_told = False
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info and record.exc_info[1]
-        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
-            return True
+    if isinstance(raised, OSError) and raised.errno in (errno.EMFILE, errno.ENFILE):  # told a thousand times a second
         record.msg, record.exc_info = "no file is left for new connections, which wait (see ulimit -n)", None
-        was_told, self._is_told = self._is_told, True
-        return not was_told
+        return not _is_full.is_set() and _is_full.set() is None
+    return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
 
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:
