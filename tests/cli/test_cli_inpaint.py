@@ -114,7 +114,7 @@ MASK = "--mask {}/mask.png --out out.png"
         ("{}/whole.png --truth {}/small.png " + MASK, ["(20, 14), found (5, 5)"]),
         (
             "{}/whole.png --truth {}/whole.png --missing 0.3 --out out.png",
-            ["--missing, where the image is the truth, does not read --truth"],
+            ["the truth, does not read --truth"],
         ),
         ("{}/whole.png --size 0 " + MASK, ["--size"]),
         ("{}/whole.png --mask {}/mask.png", ["--out"]),

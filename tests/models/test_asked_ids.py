@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, UnknownIdError
-from air_recsys.models import GraphRanker
+from air_recsys.models import GraphRanker, fitted
 
 RATINGS = np.array([[5, 3, np.nan, 1], [4, np.nan, 2, 1], [1, 1, np.nan, 5], [np.nan, 1, 5, 4.0]])
 ASKED = {
@@ -77,6 +79,38 @@ def test_one_foreign_id_does_not_refuse_the_others(kind, models):
     assert np.isfinite(found).all()
     with pytest.raises(UnknownIdError, match="its ids are text, such as 'a', and these are integers"):
         models[kind].predict([0, 1], [3, 4])
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_lists_of_users_of_whom_none_is_known_are_told(kind, models):
+    with pytest.warns(DataWarning, match="none of the 2 users is known, such as 8: known are such as 0; what"):
+        assert (models[kind].recommend([8, 9], 1)["source"] == "popular").all()
+    assert models[kind].recommend([8, 0], 1)["source"].tolist() == ["popular", "model"]
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_ratings_beside_their_pairs_are_refused_where_targets_would_stand(kind, models):
+    model, table = models[kind], models[kind].interactions_.to_frame()
+    for work in (model.fit, model.score):
+        with pytest.raises(DataError, match="no y, found a Series beside the table"):
+            work(table[["user", "item"]], table["rating"])
+
+
+def test_a_score_of_means_and_of_another_scale_is_told(models):
+    model = models["baseline"]
+    table = model.interactions_.to_frame()
+    with pytest.warns(DataWarning, match="12 of 12 pairs have an unknown user or item and count with means: shuffle"):
+        model.score(table.assign(user=table["user"] + 9))
+    with pytest.warns(DataWarning, match=r"test ratings are in 20..100, those of the training in 1..5: likes, or"):
+        model.score(table.assign(rating=table["rating"] * 20))
+
+
+def test_a_pickle_of_another_version_is_told(models, monkeypatch):
+    monkeypatch.setattr(fitted, "__version__", "0.1.9")
+    pickled = pickle.dumps(models["baseline"])
+    monkeypatch.undo()
+    with pytest.warns(DataWarning, match="this BiasModel was pickled by air_recsys 0.1.9, and is read by 0"):
+        assert pickle.loads(pickled).predict(0, "a") == models["baseline"].predict(0, "a")
 
 
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
