@@ -16,6 +16,7 @@ from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, 
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics.at_k import find_hits
 from air_recsys.storage.validation import check_integer, check_real
 
 Models = Mapping[str, Any] | Iterable[Any] | None
@@ -178,6 +179,8 @@ def _run(
         lists = trial.answer.lists
         if (lists[:, 1:] >= 0).sum() >= 10 and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
             ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
+        if n_shown := find_hits(lists, trial.task.fold.train.to_csr()[trial.task.question.users]).sum():
+            ordered[trial.system] = f"{trial.system}: {n_shown} places of its lists are items that the user was shown"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:
         raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
