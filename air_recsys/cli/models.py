@@ -84,7 +84,7 @@ def train(
     from air_recsys.models import AIR, GraphRanker
 
     reads = {"--user-features": "--user-id-column", "--item-features": "--item-id-column", "--checkpoint": "--every"}
-    for needed in reads.keys() - paths.given():
+    for needed in reads.keys() - paths.GIVEN.get():
         options.refuse_unread(f"train without {needed}", reads[needed])
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= options.reading(columns, duplicates, negative, rating_scale, missing)

@@ -320,7 +320,7 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_unread(option: str, *others: str) -> None:
     """Raise `ParameterError` for the first other option that is given and not read beside one."""
-    for other in [each for each in others if each in paths.given()]:
+    for other in [each for each in others if each in paths.GIVEN.get()]:
         raise ParameterError(f"{option} does not read {other}: leave one of them out")
 
 

@@ -16,12 +16,8 @@ from air_recsys.exceptions import ParameterError
 _OUTPUTS = "air_recsys.outputs"  # key of `Context.meta`: files to write by the names of their parameters
 _WORDS = "air_recsys.words"  # key of `Context.meta`: what stands on the command line
 _STANDARD = Path("-")
-_given: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
-
-
-def given() -> frozenset[str]:
-    """Return the options that stand on the command line, each by its first name."""
-    return _given.get()
+GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
+"""The options that stand on the command line, each by its first name."""
 
 
 def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
@@ -66,7 +62,7 @@ class CommandOfFiles(TyperCommand):
             if option.opts[0] in given and not option.multiple:
                 typer.echo(f"note: {name} stands twice, and the last one counts", err=True)
             given.add(option.opts[0])
-        _given.set(frozenset(given))
+        GIVEN.set(frozenset(given))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

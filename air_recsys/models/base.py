@@ -310,5 +310,4 @@ class Recommender(KnowsSimilarities, SavedModel):
 def check_no_y(y: Any) -> None:
     """Raise `DataError` for ratings beside their pairs, as scikit-learn has targets beside samples."""
     if y is not None:
-        found = f"found a {type(y).__name__} beside the table: X.assign(rating=y) makes it a column"
-        raise DataError(f"expected ratings in a table with the columns user, item and rating and no y, {found}")
+        raise DataError("expected ratings as a column of the table and no y, found a y: X.assign(rating=y) is a table")

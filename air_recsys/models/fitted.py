@@ -21,8 +21,6 @@ from air_recsys.models.state import FittedState
 from air_recsys.storage.markup import card
 from air_recsys.storage.validation import check_integer, check_parameters
 
-_VERSION = "_air_recsys_version"
-
 
 class FittedModel(BaseEstimator):
     """An estimator that holds what it has learned as one value; the attributes read from that."""
@@ -41,10 +39,10 @@ class FittedModel(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
         kept = {name: value for name, value in dict(state).items() if name not in self._not_copied}
-        return kept | {_VERSION: __version__}
+        return kept | {"_air_recsys": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if (version := state.pop(_VERSION, __version__)) != __version__:
+        if (version := state.pop("_air_recsys", __version__)) != __version__:
             told = f"this {type(self).__name__} was pickled by air_recsys {version}, and is read by {__version__}"
             warnings.warn(f"{told}: its answers may be wrong; save and load keep models", DataWarning, stacklevel=2)
         super().__setstate__(state)

@@ -149,8 +149,7 @@ def _tell_of_older(before: Interactions, new: Interactions, merged: Interactions
     known, given = before.user_index * np.int64(merged.n_items) + before.item_index, users * merged.n_items + items
     _, old, late = np.intersect1d(known, given, assume_unique=True, return_indices=True)
     if n_older := np.count_nonzero(new.timestamps[late] < before.timestamps[old]):
-        told = f"{n_older} of the new ratings are older than the ratings of the same pairs that they replace"
-        warnings.warn(told, DataWarning, stacklevel=4)
+        warnings.warn(f"{n_older} new ratings are older than those that they replace", DataWarning, stacklevel=4)
 
 
 def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:

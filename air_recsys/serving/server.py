@@ -45,6 +45,7 @@ with needs_extra("serve"):
 
 _TERMINATED = 143  # the status of shells after SIGTERM
 _STOPPING = 10  # seconds that requests have to end in
+_is_full = threading.Event()  # once no file was left for a connection
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,6 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
     with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
         started()
         server.run([listening])
-
-
-_is_full = threading.Event()  # once no file was left
 
 
 def _is_news(record: logging.LogRecord) -> bool:

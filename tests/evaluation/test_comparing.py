@@ -147,6 +147,18 @@ def test_given_parts_are_those_of_the_masks_with_ids_as_numbers_or_as_text(data,
         compare(["Biases"], data, test=data, **QUICK)
 
 
+def test_lists_of_what_was_shown_are_told(data, split):
+    class Shown:
+        def fit(self, interactions):
+            self.seen = interactions.to_csr()
+
+        def lists(self, users, n):
+            return np.array([np.append(self.seen[[user]].indices[:1], np.full(n - 1, -1)) for user in users])
+
+    found = compare({"own": Shown(), "p": "Popularity"}, data, split, **QUICK)
+    assert found.notes == [f"own: {found.n_users} places of its lists are items that the user was shown"]
+
+
 def test_test_ratings_that_the_training_says_nothing_of_are_told(data, split):
     train, test = (data.select(part).to_frame().drop(columns="timestamp") for part in (split.train, split.test))
     strange = test.assign(user=np.where(test.index < 3, 99, test["user"]))

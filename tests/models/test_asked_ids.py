@@ -92,7 +92,7 @@ def test_lists_of_users_of_whom_none_is_known_are_told(kind, models):
 def test_ratings_beside_their_pairs_are_refused_where_targets_would_stand(kind, models):
     model, table = models[kind], models[kind].interactions_.to_frame()
     for work in (model.fit, model.score):
-        with pytest.raises(DataError, match="no y, found a Series beside the table"):
+        with pytest.raises(DataError, match="a column of the table and no y, found a y"):
             work(table[["user", "item"]], table["rating"])
 
 

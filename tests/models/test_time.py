@@ -140,7 +140,7 @@ def test_new_ratings_are_taken_in_at_their_times():
     with pytest.raises(DataError, match="expected timestamps in the unit of the training"):
         fitted.partial_fit(data(later.assign(timestamp=1000 * later["timestamp"])))
     assert abs(fitted.explain(145, 3).remainder) < 0.2
-    with pytest.warns(DataWarning, match="1 of the new ratings are older than the ratings of the same pairs"):
+    with pytest.warns(DataWarning, match="1 new ratings are older than those that they replace"):
         fitted.partial_fit(data(later.iloc[[0]].assign(timestamp=later["timestamp"].iloc[0] - 1)))
 
 
