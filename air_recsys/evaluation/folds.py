@@ -130,7 +130,7 @@ def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
 
 
-def told_of_unknown(folds: Sequence[Fold], what: str = "ratings") -> str:
+def told_of_unknown(folds: Sequence[Fold | NewUsersFold], what: str = "ratings") -> str:
     """How many test ratings have a user or an item that the training part lacks; "" without any."""
     of_users, of_items = (
         np.concatenate([~np.isin(getattr(fold.test, name), getattr(fold.train, name)) for fold in folds])
