@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import is_dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,9 +11,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
-from air_recsys import __version__
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataWarning, NotFittedError
+from air_recsys.exceptions import NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
@@ -38,14 +36,7 @@ class FittedModel(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        kept = {name: value for name, value in dict(state).items() if name not in self._not_copied}
-        return kept | {"_air_recsys": __version__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if (version := state.pop("_air_recsys", __version__)) != __version__:
-            told = f"this {type(self).__name__} was pickled by air_recsys {version}, and is read by {__version__}"
-            warnings.warn(f"{told}: its answers may be wrong; save and load keep models", DataWarning, stacklevel=2)
-        super().__setstate__(state)
+        return {name: value for name, value in dict(state).items() if name not in self._not_copied}
 
     def _fitted(self) -> FittedState:
         """The state of this moment; a method asks once, since the next one may be another."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, UnknownIdError
-from air_recsys.models import GraphRanker, fitted
+from air_recsys.models import GraphRanker
 
 RATINGS = np.array([[5, 3, np.nan, 1], [4, np.nan, 2, 1], [1, 1, np.nan, 5], [np.nan, 1, 5, 4.0]])
 ASKED = {
@@ -103,14 +101,6 @@ def test_a_score_of_means_and_of_another_scale_is_told(models):
         model.score(table.assign(user=table["user"] + 9))
     with pytest.warns(DataWarning, match=r"test ratings are in 20..100, those of the training in 1..5: likes, or"):
         model.score(table.assign(rating=table["rating"] * 20))
-
-
-def test_a_pickle_of_another_version_is_told(models, monkeypatch):
-    monkeypatch.setattr(fitted, "__version__", "0.1.9")
-    pickled = pickle.dumps(models["baseline"])
-    monkeypatch.undo()
-    with pytest.warns(DataWarning, match="this BiasModel was pickled by air_recsys 0.1.9, and is read by 0"):
-        assert pickle.loads(pickled).predict(0, "a") == models["baseline"].predict(0, "a")
 
 
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
