@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from air_recsys.evaluation.system import System
@@ -88,12 +87,11 @@ def compare(
     from air_recsys.report.comparison import write_comparison
 
     if test is not None:
-        given = {"--split": split, "--folds": folds, "--test-fraction": test_fraction}
-        options.refuse_unread("--test", {name: value is not None for name, value in given.items()})
-    if folds is not None and split is not None:
-        raise ParameterError("--folds makes random folds: expected it without --split")
-    if ranking and relevant is not None:
-        raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
+        options.refuse_unread("--test", "--split", "--folds", "--test-fraction")
+    if folds is not None:
+        options.refuse_unread("--folds", "--split")
+    if ranking:
+        options.refuse_unread("--ranking", "--relevant")
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
         sep, encoding, quote
     )

@@ -42,13 +42,8 @@ _SIZES: dict[ListSplit, float | int] = {
     ListSplit.TIME: 0.2,
 }
 """The share, or the number of each user, where neither --test-fraction nor --last is given."""
-_READ = {
-    ListSplit.RANDOM: {"--test-fraction"},
-    ListSplit.USERS: {"--test-fraction"},
-    ListSplit.LAST: {"--last", "--test-fraction", "--timestamp-column"},
-    ListSplit.TIME: {"--test-fraction", "--timestamp-column"},
-}
-"""The options that a split reads."""
+_UNREAD = {ListSplit.LAST: (), ListSplit.TIME: ("--last",)}
+"""The options that a split does not read; those by chance read neither number nor time."""
 
 
 def evaluate(
@@ -119,18 +114,17 @@ def evaluate(
     if (file is None) == (dataset is None):
         raise ParameterError(f"expected either a file or --dataset, found {'neither' if file is None else 'both'}")
     if dataset is not None:
-        given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
-        given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
-        options.refuse_unread("--dataset", given)
+        of_values = ("--rating-column", "--duplicates", "--negative", "--rating-scale", "--missing")
+        options.refuse_unread("--dataset", *options.FORMS, *options.PAIR_COLUMNS, *of_values)
+    else:
+        options.refuse_unread("evaluate without --dataset", "--data")
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
         sep, encoding, quote
     )
     reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
-        options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
-        if folds is not None:
-            raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
-        size = _size(split, test_fraction, last, timestamp)
+        options.refuse_unread("--ranking", "--preset", "--folds")
+        size = _size(split, test_fraction, last)
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
         systems = beside_ranker(options.parse_names(peers), seed, of_ranker, new_users=new_users)
@@ -138,8 +132,9 @@ def evaluate(
         parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
         return
-    given = {"--split": split is not ListSplit.RANDOM, "--timestamp-column": timestamp is not None}
-    options.refuse_unread("evaluate without --ranking", given | {"--last": last is not None})
+    options.refuse_unread("evaluate without --ranking", "--split", "--timestamp-column", "--last", "--k")
+    if folds is not None:
+        options.refuse_unread("--folds", "--test-fraction")
     test_fraction = 0.1 if test_fraction is None else test_fraction
     chosen = options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
@@ -174,17 +169,13 @@ def _load(
     return file.name, read_ratings(file, **columns)
 
 
-def _size(split: ListSplit, test_fraction: float | None, last: int | None, timestamp: str | None) -> float | int:
+def _size(split: ListSplit, test_fraction: float | None, last: int | None) -> float | int:
     """The share to hold out, or the number of each user; raises for options that do not fit the split."""
     from air_recsys.data.splits.base import check_fraction
 
-    given = {"--test-fraction": test_fraction, "--last": last, "--timestamp-column": timestamp}
-    unread = {name: value is not None for name, value in given.items() if name not in _READ[split]}
-    options.refuse_unread(f"--split {split.value}", unread)
-    if last is not None and test_fraction is not None:
-        raise ParameterError(
-            "--split last holds out a number or a share: expected --last or --test-fraction, found both"
-        )
+    options.refuse_unread(f"--split {split.value}", *_UNREAD.get(split, ("--last", "--timestamp-column")))
+    if last is not None:
+        options.refuse_unread("--last", "--test-fraction")
     if test_fraction is not None:
         return check_fraction("test_fraction", test_fraction)
     return _SIZES[split] if last is None else last

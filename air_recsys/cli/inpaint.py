@@ -96,9 +96,7 @@ def _truth(truth: Path | None, missing: float | None, size: int | None, pixels: 
     if truth is None:
         return None if missing is None else pixels
     if missing is not None:
-        raise ParameterError(
-            "expected --truth with --mask, found it with --missing, where the image itself is the truth"
-        )
+        options.refuse_unread("--missing, where the image is the truth,", "--truth")
     whole = images.load_image(truth, size)
     if whole.shape != pixels.shape:
         raise DataError(f"expected a truth of the image's size, {pixels.shape}, found {whole.shape}")

@@ -83,20 +83,15 @@ def train(
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker
 
+    reads = {"--user-features": "--user-id-column", "--item-features": "--item-id-column", "--checkpoint": "--every"}
+    for needed in reads.keys() - paths.GIVEN.get():
+        options.refuse_unread(f"train without {needed}", reads[needed])
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
-        given = {
-            "--preset": preset is not options.Preset.RATINGS,
-            "--user-features": user_features is not None,
-            "--item-features": item_features is not None,
-            "--user-id-column": user_id is not None,
-            "--item-id-column": item_id is not None,
-            "--user-similarity": user_similarity is not None,
-            "--item-similarity": item_similarity is not None,
-            "--snapshots": snapshots is not None,
-        }
-        options.refuse_unread("--ranking", given)
+        kinds = ("features", "id-column", "similarity")
+        of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
+        options.refuse_unread("--ranking", "--preset", *of_sides, "--snapshots")
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
@@ -223,7 +218,7 @@ def recommend(
     if not user and ratings is None:
         raise ParameterError("expected --user, --ratings or both, found neither")
     if ratings is None:
-        options.refuse_forms("recommend without --ratings", sep=sep, encoding=encoding, quote=quote, columns=columns)
+        options.refuse_unread("recommend without --ratings", *options.FORMS)
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)
@@ -254,18 +249,21 @@ def recommend(
         found = loaded.recommend(ids, **how)
     options.show_frame(with_titles(found, names), json_file)
     left = _LEFT_BY_FILTERS if item or exclude else f", who rated all {loaded.interactions_.n_items} (--include-seen)"
-    _tell_of_short_lists(found, ids, n, left)
+    _tell_of_lists(found, ids, n, left)
 
 
-def _tell_of_short_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:
-    """Say which users have no list, and, where a length was asked for, for which fewer items are left."""
+def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:
+    """Say which users are unknown or have no list, and, where a length was asked for, for which items are missing."""
     asked = list(dict.fromkeys(ids))
+    unknown = found.loc[found["source"] == "popular", "user"].unique().tolist()
     lengths = Counter(found["user"])
     short = [] if n is None else [user for user in asked if 0 < lengths[user] < n]
     without = [user for user in asked if not lengths[user]]
-    if without:
-        users = ", ".join(map(repr, without[:_SHOWN])) + ", ..." * (len(without) > _SHOWN)
-        typer.echo(f"note: no item is left for {len(without)} of {len(asked)} user(s){why_none}: {users}", err=True)
+    for users, told in ((unknown, "what is popular is listed"), (without, "no item is left")):
+        why = " of whom nothing is known" if users is unknown else why_none
+        if users:
+            named = ", ".join(map(repr, users[:_SHOWN])) + ", ..." * (len(users) > _SHOWN)
+            typer.echo(f"note: {told} for {len(users)} of {len(asked)} user(s){why}: {named}", err=True)
     if short:
         left = f"{lengths[short[0]]} of user {short[0]!r}"
         typer.echo(f"note: fewer than {n} items are left for {len(short)} of {len(asked)} user(s): {left}", err=True)
@@ -294,8 +292,8 @@ def similar(
 
     if (user is None) == (item is None):
         raise ParameterError(f"expected either --user or --item, found {'neither' if user is None else 'both'}")
-    if titles is not None and item is None:
-        raise ParameterError("expected --titles with --item, whose items it names, found it with --user")
+    if item is None:
+        options.refuse_unread("--user", "--titles")
     loaded = Recommender.load(model)
     names = titles_or_none(titles, loaded.interactions_.item_ids)
     if user is not None:
@@ -334,10 +332,8 @@ def graph(
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 
-    if titles is not None and html is None:
-        raise ParameterError("expected --titles with --html, for the items of the page, found it alone")
-    if recommend is not None and html is None:
-        raise ParameterError("expected --recommend with --html, for the page, found it alone")
+    if html is None:
+        options.refuse_unread("graph without --html", "--titles", "--recommend")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:

@@ -30,6 +30,10 @@ _SHOWN = 5  # ids in a message
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+FORMS = ("--sep", "--encoding", "--quote", "--columns")  # how a table is written
+PAIR_COLUMNS = ("--user-column", "--item-column")
+
+
 class Preset(StrEnum):
     """The presets of AIR by name."""
 
@@ -309,22 +313,15 @@ def publish(
 
 def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
     """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once."""
-    given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
-    given |= {f"--{name.replace('_', '-')}": columns.get(name) is not None for name in ("rating_scale", "missing")}
-    refuse_unread("--ranking", given)
+    refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
     once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}
 
 
-def refuse_unread(option: str, given: dict[str, bool]) -> None:
+def refuse_unread(option: str, *others: str) -> None:
     """Raise `ParameterError` for the first other option that is given and not read beside one."""
-    for other in [name for name, is_given in given.items() if is_given]:
+    for other in [each for each in others if each in paths.GIVEN.get()]:
         raise ParameterError(f"{option} does not read {other}: leave one of them out")
-
-
-def refuse_forms(option: str, **form: Any) -> None:
-    """Raise `ParameterError` for what tells how a table is written, where none is given."""
-    refuse_unread(option, {f"--{name}": value is not None for name, value in form.items()})
 
 
 def publish_means(means: ResultTable, single: ResultTable | None, *files: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from air_recsys.exceptions import ParameterError
 _OUTPUTS = "air_recsys.outputs"  # key of `Context.meta`: files to write by the names of their parameters
 _WORDS = "air_recsys.words"  # key of `Context.meta`: what stands on the command line
 _STANDARD = Path("-")
+GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
+"""The options that stand on the command line, each by its first name."""
 
 
 def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
@@ -56,9 +59,10 @@ class CommandOfFiles(TyperCommand):
             if not sign and not option.is_flag and following.partition("=")[0] in options:
                 found = f"{following}, an option: write {name}={following} if it is meant"
                 raise ParameterError(f"expected a value of {name}, found {found}")
-            if option.name in given and not option.multiple:
+            if option.opts[0] in given and not option.multiple:
                 typer.echo(f"note: {name} stands twice, and the last one counts", err=True)
-            given.add(option.name)
+            given.add(option.opts[0])
+        GIVEN.set(frozenset(given))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

@@ -63,7 +63,7 @@ def predict(
     if (pairs is None) == (not user or not item):
         raise ParameterError("expected --user with --item, or --pairs alone")
     if pairs is None:
-        options.refuse_forms("predict without --pairs", sep=sep, encoding=encoding, quote=quote, columns=columns)
+        options.refuse_unread("predict without --pairs", *options.FORMS, *options.PAIR_COLUMNS)
     loaded = Recommender.load(model)
     data = loaded.interactions_
     if pairs is None:
@@ -170,10 +170,10 @@ def score(
     given |= {} if unknown is None else {"unknown": unknown.value}
     given |= {} if batch_size is None else {"batch_size": batch_size}
     if pairs:
-        if n is not None or include_seen or only or exclude:
-            raise ParameterError("--n, --include-seen, --item and --exclude go with lists of items, found --pairs")
+        options.refuse_unread("--pairs", "--n", "--include-seen", "--item", "--exclude")
         done = scoring.predict(model, table, output, item=item, **given)
     else:
+        options.refuse_unread("score without --pairs", "--item-column")
         data = Recommender.load(model).interactions_
         filters = {"items": only, "exclude": exclude}
         chosen = {name: options.as_ids(ids, data.item_ids) for name, ids in filters.items() if ids}

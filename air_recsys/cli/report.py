@@ -51,6 +51,8 @@ def report(
 
     if test is not None and evaluate:
         raise ParameterError("expected --test or --evaluate, found both")
+    if test is None:
+        options.refuse_unread("report without --test", *options.FORMS, *options.PAIR_COLUMNS, "--rating-column")
     loaded = Recommender.load(model)
     check_report(loaded, out)
     names = None if titles is None else titles_of(read_titles(titles, loaded.interactions_.item_ids))

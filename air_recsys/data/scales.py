@@ -11,6 +11,8 @@ from air_recsys.storage.validation import check_real
 
 Scale = tuple[float, float]
 _ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
+_OUTSIDE = 0.1  # share of test ratings beyond the training ratings that chance does not explain
+_FEW = 5  # test ratings that may all be equal
 _CODES = (99.0, 999.0, 9999.0, 99999.0)
 
 
@@ -28,6 +30,15 @@ def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
     """Return the positions of the ratings that are not on a scale, up to rounding."""
     margin = _ROUNDING * (scale[1] - scale[0])
     return np.flatnonzero((ratings < scale[0] - margin) | (ratings > scale[1] + margin))
+
+
+def told_of_test(ratings: np.ndarray, scale: Scale) -> str:
+    """Say where test ratings seem to be on another scale than those of the training, or all equal; else ""."""
+    all_equal = ratings.size >= _FEW and np.ptp(ratings) == 0
+    if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > _OUTSIDE * ratings.size):
+        return ""
+    found = f"{ratings.min():g}..{ratings.max():g}, those of the training in {scale[0]:g}..{scale[1]:g}"
+    return f"test ratings are in {found}: likes, or another scale?"
 
 
 def check_stated(ratings: np.ndarray, scale: Scale) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.data.scales import told_of_test
 from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
 from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
+from air_recsys.evaluation.folds import told_of_unknown
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics.at_k import find_hits
 from air_recsys.storage.validation import check_integer, check_real
 
 Models = Mapping[str, Any] | Iterable[Any] | None
@@ -176,6 +179,8 @@ def _run(
         lists = trial.answer.lists
         if (lists[:, 1:] >= 0).sum() >= 10 and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
             ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
+        if n_shown := find_hits(lists, trial.task.fold.train.to_csr()[trial.task.question.users]).sum():
+            ordered[trial.system] = f"{trial.system}: {n_shown} places of its lists are items that the user was shown"
     lines = [f"failed: {name} ({type(error).__name__}: {error})" for name, error in failed.items()]
     if not measures:
         raise DataError(f"none of the systems could be trained; {'; '.join(lines)}") from list(failed.values())[-1]
@@ -190,6 +195,8 @@ def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -
     sentences = [
         f"{first.n_users:,} users, {first.n_items:,} items, {sizes[0]} {what} to train on, {sizes[1]} to test on",
         parts.told,
+        told_of_unknown([task.fold for task in tasks], what),
+        told_of_test(tasks[0].fold.test.ratings, (first.ratings.min(), first.ratings.max())),
         "predictions are clipped to the range of the training ratings" if rated else "",
         f"relevant for lists are test ratings of at least {least}" if rated else "all test items are relevant",
         "all items are ranked that a user was not shown",

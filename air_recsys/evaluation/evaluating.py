@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from air_recsys.evaluation.experiment import Task, Trial, task_by_task, trials
-from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, shown_rows, users_asked
+from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, shown_rows, told_of_unknown, users_asked
 from air_recsys.evaluation.lists import (
     catalogue_figures,
     diversity_figure,
@@ -32,6 +32,7 @@ def evaluate_ratings(
     for trial in task_by_task(trials(systems, tasks, progress=progress), tasks):
         single.rows.append({"fold": trial.task.fold.name, "model": trial.system} | _errors(trial))
     means = ResultTable(f"Test error, mean of {len(folds)} fold(s)", protocol, mean_of(single.rows, ("model",)))
+    means.notes += filter(None, [told_of_unknown(folds)])
     means.notes.append(f"peak memory of the whole run {peak_memory():.2f} GiB")
     return means, single
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -127,6 +128,17 @@ def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     """1 for each item that a user is known by, (n_users, n_items)."""
     trained = interaction_pattern(fold.train)
     return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
+
+
+def told_of_unknown(folds: Sequence[Fold | NewUsersFold], what: str = "ratings") -> str:
+    """How many test ratings have a user or an item that the training part lacks; "" without any."""
+    of_users, of_items = (
+        np.concatenate([~np.isin(getattr(fold.test, name), getattr(fold.train, name)) for fold in folds])
+        for name in ("user_index", "item_index")
+    )
+    sides = f"a user ({of_users.sum():,}) or an item ({of_items.sum():,}) that is not in the training part"
+    n_all = (of_users | of_items).sum()
+    return f"{n_all:,} test {what} have {sides}, and are answered by means or what is popular" if n_all else ""
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:

@@ -13,15 +13,16 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.data.scales import told_of_test
 from air_recsys.evaluation.experiment import Question, ask
 from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
 from air_recsys.evaluation.system import ratings_alone
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measures
 from air_recsys.metrics.binary import weighted_precision
-from air_recsys.models import BiasModel, GlobalMean, Recommender
+from air_recsys.models import BiasModel, GlobalMean, GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 
 _HELD_OUT = 0.1
@@ -126,6 +127,9 @@ def _compare(
     test = training if unseen is None else unseen
     pairs = _pairs(model, training, test)
     notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
+    notes += filter(None, [told_of_test(test.ratings, model.rating_scale_)])
+    if isinstance(model, GraphRanker) and np.ptp(test.ratings) > 0 and (test.ratings > 0).all():
+        raise DataError("expected test likes, as the model learned from likes, found ratings: keep those that count")
     if (test.ratings > 0).all() and np.ptp(test.ratings) == 0 and np.ptp(training.ratings) == 0:
         title = _OF_LISTS
         rows, advantage = ([], None) if unseen is None else compare_lists(model, training, test)

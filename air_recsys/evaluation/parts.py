@@ -85,7 +85,17 @@ def _by_name(data: Interactions, split: str, share: float, likes: bool, seed: in
 def _part(data: Interactions, name: str, split: Any) -> Fold:
     if not isinstance(split, Split):
         raise ParameterError(f"expected splits of air_recsys.splits, found {type(split).__name__}")
-    return Fold(name, data.select(split.train), data.select(split.test))
+    return _apart(name, data.select(split.train), data.select(split.test))
+
+
+def _apart(name: str, train: Interactions, test: Interactions) -> Fold:
+    """A fold, or `DataError` where pairs are in both of its parts."""
+    shared = np.flatnonzero(np.isin(test.pair_index, train.pair_index))
+    if shared.size:
+        user, item = test.user_ids.item(test.user_index[shared[0]]), test.item_ids.item(test.item_index[shared[0]])
+        expected = "expected test ratings that are not among the training ratings"
+        raise DataError(f"{expected}, found {shared.size} in both, the first of user {user!r} and item {item!r}")
+    return Fold(name, train, test)
 
 
 def given_parts(train: Interactions, test: Interactions) -> Parts:
@@ -100,13 +110,7 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
         whole = train
     else:
         whole = _over(train, users, items)
-    asked = _over(test, users, items)
-    shared = np.flatnonzero(np.isin(asked.pair_index, whole.pair_index))
-    if shared.size:
-        user, item = users.ids.item(asked.user_index[shared[0]]), items.ids.item(asked.item_index[shared[0]])
-        expected = "expected test ratings that are not among the training ratings"
-        raise DataError(f"{expected}, found {shared.size} in both, the first of user {user!r} and item {item!r}")
-    return Parts([Fold("given", whole, asked)], "given test ratings")
+    return Parts([_apart("given", whole, _over(test, users, items))], "given test ratings")
 
 
 def n_items_of(train: Interactions, test: Interactions | None) -> int:

@@ -192,8 +192,9 @@ class SimilarityGraph(AnalysedGraph):
         return self._with(pruning.strongest(self._adjacency, check_integer("k", k, minimum=1), self._support))
 
     def threshold(self, weight: float) -> Self:
-        """The graph of the edges with at least that weight."""
-        return self._with(pruning.above(self._adjacency, check_real("weight", weight)))
+        """The graph of the edges with at least that weight: at most 1, or the largest weight where that is more."""
+        most = max(1.0, self._adjacency.data.max(initial=0))
+        return self._with(pruning.above(self._adjacency, check_real("weight", weight, maximum=most)))
 
     def mass(self, share: float) -> Self:
         """The graph where every node keeps the fewest of its edges that hold a share of its weight.

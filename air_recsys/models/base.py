@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Self
@@ -11,7 +12,8 @@ import pandas as pd
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.exceptions import DataError
+from air_recsys.data.scales import told_of_test
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import rmse
 from air_recsys.models.forgetting import Left, left_of
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
@@ -44,13 +46,15 @@ class Recommender(KnowsSimilarities, SavedModel):
         """The limit of scores, see `air_recsys.models.ratings.limited`."""
         return False
 
-    def fit(self, interactions: Any, *, callbacks: Iterable[Callback] = ()) -> Self:
+    def fit(self, interactions: Any, y: None = None, *, callbacks: Iterable[Callback] = ()) -> Self:
         """Train on interactions and return the model.
 
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
             Anything that `air_recsys.data.interactions.as_interactions` accepts.
+        y : None
+            Ratings are a column of the table; pipelines of scikit-learn pass None.
         callbacks : iterable of callable
             Functions that are called with each `air_recsys.training.Record` of an iterative training. If one returns
             True, the training stops.
@@ -67,6 +71,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         A fitted model keeps its old state, and answers from it, until the new training ends. If the training fails
         with another error, the old state stays. Other threads that write wait until then.
         """
+        check_no_y(y)
         check_callbacks(callbacks)
         data = self.checked_data(interactions)
         with lock_of(self):
@@ -234,7 +239,7 @@ class Recommender(KnowsSimilarities, SavedModel):
             Ratings with the ids of the training data; a matrix has its rows and columns. Pairs with an unknown id
             count, with the mean of `predict`. A model with ``time="drift"`` reads the timestamps.
         y : None
-            Ignored; scikit-learn passes it.
+            As in `fit`.
 
         Returns
         -------
@@ -252,8 +257,15 @@ class Recommender(KnowsSimilarities, SavedModel):
         >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_
         {'bias_decay': 0.1}
         """
+        check_no_y(y)
         state, data = self._fitted(), self.as_data(test, allow_negative=True)
-        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data, test)))
+        users, items, times = pairs_of(state, data, test)
+        unknown, told = np.count_nonzero((users < 0) | (items < 0)), told_of_test(data.ratings, state.rating_scale)
+        if unknown > users.size / 2:
+            told = f"{unknown} of {users.size} pairs have an unknown user or item and count with means: shuffle folds"
+        if told:
+            warnings.warn(told, DataWarning, stacklevel=2)
+        return -rmse(data.ratings, self.predicted_scores(state, users, items, times))
 
     def recommend(
         self,
@@ -337,3 +349,9 @@ class Recommender(KnowsSimilarities, SavedModel):
             If faiss is not installed.
         """
         return FaissItems(self._fitted(), metric, factory, clips=self.clips)
+
+
+def check_no_y(y: Any) -> None:
+    """Raise `DataError` for ratings beside their pairs, as scikit-learn has targets beside samples."""
+    if y is not None:
+        raise DataError("expected ratings as a column of the table and no y, found a y: X.assign(rating=y) is a table")

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation import Contributions, Explanation
 from air_recsys.models.pairs import times_of
@@ -42,7 +42,7 @@ def explain(
     """
     check_integer("n", n, minimum=1)
     user, item = state.data.users.place(pair[0]), state.data.items.place(pair[1])
-    names, factors = check_labels(labels), state.factors
+    names, factors = check_labels(labels, state.data.item_ids), state.factors
     from_sources = equations.contributions(state, user, item)
     tables = Tables(state, from_sources.sources, n, names, clips, similarities)
     rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
@@ -160,11 +160,15 @@ class Tables:
         return None if self._names is None else [label_of(self._names, id) for id in self._item_ids[items].tolist()]
 
 
-def check_labels(labels: Labels | None) -> dict[Hashable, Any] | None:
-    """Labels as a dictionary, or raise `ParameterError` unless they map ids to names."""
+def check_labels(labels: Labels | None, item_ids: np.ndarray) -> dict[Hashable, Any] | None:
+    """Labels as a dictionary, or raise an error unless they map ids to names, of one of the items at least."""
     if labels is not None and not isinstance(labels, (Mapping, pd.Series)):
         raise ParameterError(f"labels must be a mapping or a Series of item id to name, found {type(labels).__name__}")
-    return None if labels is None else dict(labels.items())
+    names = None if labels is None else dict(labels.items())
+    if names and not any(id in names for id in item_ids.tolist()):
+        found = f"such as {quoted(next(iter(names)))}, where items are such as {quoted(item_ids.item(0))}"
+        raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
+    return names
 
 
 def label_of(names: dict[Hashable, Any] | None, id: Hashable) -> str | None:

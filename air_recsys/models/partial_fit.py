@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_finite, check_on_scale, checked_features, stored_rows
@@ -30,6 +31,7 @@ def updated(
             raise DataError("expected new ratings with timestamps, as in the training, found none")
         state.drift.checked(new.timestamps, new.n_ratings)
     merged = merge(state.data, new, user_features, item_features)
+    _tell_of_older(state.data, new, merged)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
     users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
     return solved_in_turn(state, _grown(state, merged), users, np.arange(n_known, merged.n_items), n_known)
@@ -146,6 +148,17 @@ def _timestamps(before: Interactions, new: Interactions) -> np.ndarray | None:
     if before.timestamps is None or new.timestamps is None:
         return None
     return np.concatenate([before.timestamps, new.timestamps])
+
+
+def _tell_of_older(before: Interactions, new: Interactions, merged: Interactions) -> None:
+    """Warn where ratings are replaced by ones of an earlier time."""
+    if before.timestamps is None or new.timestamps is None:
+        return
+    users, items = merged.users.lookup(new.user_ids)[new.user_index], merged.items.lookup(new.item_ids)[new.item_index]
+    known, given = before.user_index * np.int64(merged.n_items) + before.item_index, users * merged.n_items + items
+    _, old, late = np.intersect1d(known, given, assume_unique=True, return_indices=True)
+    if n_older := np.count_nonzero(new.timestamps[late] < before.timestamps[old]):
+        warnings.warn(f"{n_older} new ratings are older than those that they replace", DataWarning, stacklevel=4)
 
 
 def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:

@@ -151,6 +151,8 @@ class KnowsSimilarities(FittedModel):
         cosine = units @ units[row]
         cosine[row] = -np.inf  # itself is not among them
         best, weights = (each[0, : cosine.size - 1] for each in best_of(cosine[None], min(n, cosine.size), 1.0))
+        if not units[row].any():  # of whom nothing is known
+            best, weights = best[:0], weights[:0]
         return pd.DataFrame({side: index.ids[best], "weight": weights})
 
 

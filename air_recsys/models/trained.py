@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.models.base import check_no_y
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.given import with_similarities
@@ -124,6 +125,7 @@ class TrainedRecommender(SolvesRows):
     def fit(
         self,
         interactions: Any,
+        y: None = None,
         *,
         validation: Interactions | None = None,
         callbacks: Iterable[Callback] = (),
@@ -148,6 +150,7 @@ class TrainedRecommender(SolvesRows):
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
+        y : None
         validation : Interactions, optional
             Ratings of the same users and items, in place of the random part of `validation_fraction`. Their error is
             in `history_` and decides on `patience`, and the state with the lowest error is kept.
@@ -192,6 +195,7 @@ class TrainedRecommender(SolvesRows):
         >>> np.array_equal(whole.predict(0, 0), resumed.predict(0, 0))
         True
         """
+        check_no_y(y)
         callbacks = check_callbacks(callbacks)
         data = self.as_data(interactions, rating_scale=rating_scale)
         if any(each is not None for each in (user_features, item_features, user_similarity, item_similarity)):

@@ -13,6 +13,7 @@ import pandas as pd
 from air_recsys.evaluation.held_out import Evaluation, evaluate_model
 from air_recsys.exceptions import DataError
 from air_recsys.models import Recommender
+from air_recsys.models.explain import check_labels
 from air_recsys.report import sections
 from air_recsys.report.document import check_page, page_html
 from air_recsys.report.learned import graph_section, learned_section, parameters_section
@@ -143,7 +144,7 @@ def _item_names(model: Recommender, titles: Titles) -> Name:
     names: dict[Any, Any] = {}
     graph = model.item_graph_
     if titles is not None:
-        names = dict(_by_id(titles).items())
+        names = check_labels(_by_id(titles), model.interactions_.item_ids) or {}
     elif graph is not None and hasattr(graph, "labels"):
         names = dict(zip(graph.ids.tolist(), graph.labels, strict=True))
 

@@ -46,6 +46,7 @@ with needs_extra("serve"):
 
 _TERMINATED = 143  # the status of shells after SIGTERM
 _STOPPING = 10  # seconds that requests have to end in
+_is_full = threading.Event()  # once no file was left for a connection
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
         limit_concurrency=served.limits.connections,
         timeout_graceful_shutdown=_STOPPING,
     )
-    logging.getLogger("uvicorn.error").addFilter(_is_news)  # after the configuration, which sets the logger anew
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(_is_news)  # after the configuration, which sets the logger anew
     server = Server(config)
     with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
         started()
@@ -155,8 +157,11 @@ def _answer(served: Served, listening: socket.socket, started: Callable[[], None
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a message tells of more than a second signal, which cancels what is under way."""
+    """Whether a message tells of more than a second signal, which cancels what is under way, or a repeated lack."""
     raised = record.exc_info[1] if record.exc_info else None  # by a request; that of the application comes as text
+    if isinstance(raised, OSError) and raised.errno in (errno.EMFILE, errno.ENFILE):  # told a thousand times a second
+        record.msg, record.exc_info = "no file is left for new connections, which wait (see ulimit -n)", None
+        return not _is_full.is_set() and _is_full.set() is None
     return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
 
 

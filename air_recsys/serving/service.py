@@ -14,7 +14,7 @@ import pandas as pd
 from air_recsys import __version__
 from air_recsys.data.ids import IdIndex, as_id_array, integer_of
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, ParameterError, UnknownIdError, quoted
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
@@ -64,14 +64,10 @@ class Service:
 
     def __init__(self, model: Recommender, titles: Labels | None = None, journal: Journal | None = None) -> None:
         model.check_fitted()
-        self._model, self._titles = model, check_labels(titles)
+        self._model, self._data, self._guest = model, model.interactions_, None
+        self._titles = check_labels(titles, self._data.item_ids)
         self._journal, self._is_live = journal, True
         self._present: Service | None = None
-        self._data, self._guest = model.interactions_, None
-        ids = self._data.item_ids.tolist()
-        if self._titles and not any(id in self._titles for id in ids):
-            found = f"such as {quoted(next(iter(self._titles)))}, where items are such as {quoted(ids[0])}"
-            raise DataError(f"expected titles of the model's items, found those of none of them, {found}")
 
     def _at_present(self) -> Service:
         """The service of the model as it is now, which stays as it is."""

@@ -53,6 +53,9 @@ def test_recommend_prints_and_writes_what_the_model_answers(shelf, tmp_path, ids
     assert [row["score"] for row in rows] == pytest.approx(expected["score"].tolist(), rel=1e-6)
     assert [row["source"] for row in rows] == ["model"] * 3 + ["popular"] * 3
     assert all(format_number(row["score"]) in ended.out for row in rows)
+    assert (
+        f"note: what is popular is listed for 1 of 2 user(s) of whom nothing is known: {kind(stranger)!r}" in ended.err
+    )
 
 
 def test_what_was_rated_is_left_out_and_a_shorter_list_is_told(shelf, tmp_path):

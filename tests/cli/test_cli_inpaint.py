@@ -112,7 +112,10 @@ MASK = "--mask {}/mask.png --out out.png"
         ("{}/whole.png --mask {}/small.png --out out.png", ["20 x 14 pixels, found 5 x 5"]),
         ("{}/whole.png --mask {}/white.png --out out.png", ["hides nothing of 20 x 14"]),
         ("{}/whole.png --truth {}/small.png " + MASK, ["(20, 14), found (5, 5)"]),
-        ("{}/whole.png --truth {}/whole.png --missing 0.3 --out out.png", ["--truth with --mask, found it with"]),
+        (
+            "{}/whole.png --truth {}/whole.png --missing 0.3 --out out.png",
+            ["the truth, does not read --truth"],
+        ),
         ("{}/whole.png --size 0 " + MASK, ["--size"]),
         ("{}/whole.png --mask {}/mask.png", ["--out"]),
         ("{}/whole.png --mask {}/mask.png --out out.gif", [".png, .jpg, .jpeg, found 'out.gif'"]),

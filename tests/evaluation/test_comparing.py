@@ -21,7 +21,7 @@ from air_recsys.evaluation.systems import comparable_systems
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import coverage, mae, ndcg_at_k, recall_at_k, rmse
 from air_recsys.models import AIR, BiasModel, GlobalMean, GraphRanker
-from air_recsys.splits import global_time, random_holdout
+from air_recsys.splits import Split, global_time, random_holdout
 
 QUICK = {"progress": False, "k": 3}
 
@@ -145,6 +145,35 @@ def test_given_parts_are_those_of_the_masks_with_ids_as_numbers_or_as_text(data,
     assert as_text.protocol.startswith("40 users, 25 items, 400 ratings to train on, 100 to test on")
     with pytest.raises(DataError, match="not among the training ratings, found 500 in both, the first of user"):
         compare(["Biases"], data, test=data, **QUICK)
+
+
+def test_lists_of_what_was_shown_are_told(data, split):
+    class Shown:
+        def fit(self, interactions):
+            self.seen = interactions.to_csr()
+
+        def lists(self, users, n):
+            return np.array([np.append(self.seen[[user]].indices[:1], np.full(n - 1, -1)) for user in users])
+
+    found = compare({"own": Shown(), "p": "Popularity"}, data, split, **QUICK)
+    assert found.notes == [f"own: {found.n_users} places of its lists are items that the user was shown"]
+
+
+def test_test_ratings_that_the_training_says_nothing_of_are_told(data, split):
+    train, test = (data.select(part).to_frame().drop(columns="timestamp") for part in (split.train, split.test))
+    strange = test.assign(user=np.where(test.index < 3, 99, test["user"]))
+    cases = (
+        (strange, "3 test ratings have a user (3) or an item (0) that is not in the training part"),
+        (test.assign(rating=test["rating"] * 20), "those of the training in 1..5: likes, or another scale?"),
+        (test.assign(rating=1.0), "test ratings are in 1..1, those of the training in 1..5"),
+    )
+    for given, told in cases:
+        assert told in compare(["Biases"], train, test=given, **QUICK).protocol
+    plain = compare(["Biases"], train, test=test, **QUICK).protocol
+    assert "not in the training part" not in plain
+    assert "scale?" not in plain
+    with pytest.raises(DataError, match="not among the training ratings, found 100 in both"):
+        compare(["Biases"], data, Split(np.ones(500, bool), split.test), **QUICK)
 
 
 def test_features_stay_with_the_training_part(data, split):

@@ -7,6 +7,7 @@ import pytest
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.evaluation.rating_errors import LEVELS, errors_by, interval_reliability, probability_reliability
+from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse, user_measures
 from air_recsys.splits import random_holdout
 
@@ -94,3 +95,5 @@ def test_lists_from_likes_are_compared_with_what_is_popular_where_there_is_a_tes
     assert "give likes that it has not seen" in without.notes[0]
     strange = pd.DataFrame({"user": ["nobody"], "item": ["nothing"], "rating": [1.0]})
     assert evaluate_model(model, strange).rows == []
+    with pytest.raises(DataError, match="expected test likes, as the model learned from likes, found ratings"):
+        evaluate_model(model, np.where(hidden, [[1.0], [2.0]] * 12, np.nan))

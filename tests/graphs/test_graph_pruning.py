@@ -64,6 +64,8 @@ def test_threshold_keeps_the_edges_of_at_least_that_weight(graph, weight):
     assert edges(graph.threshold(weight)) == expected
     for found in edges(graph).values():
         assert found in edges(graph.threshold(found)).values()
+    with pytest.raises(ParameterError, match="weight must be a number >= 0 and <= "):
+        graph.threshold(80)
 
 
 @fast
@@ -98,8 +100,8 @@ def test_mass_of_weights_far_apart_loses_none_of_them():
     [
         (lambda graph: graph.top(0), "k must be an integer >= 1, found 0"),
         (lambda graph: graph.top(1.5), "k must be an integer >= 1, found 1.5"),
-        (lambda graph: graph.threshold(-1), "weight must be a number >= 0, found -1"),
-        (lambda graph: graph.threshold(float("nan")), "weight must be a number >= 0, found nan"),
+        (lambda graph: graph.threshold(-1), "weight must be a number >= 0 and <= 1, found -1"),
+        (lambda graph: graph.threshold(float("nan")), "weight must be a number >= 0 and <= 1, found nan"),
         (lambda graph: graph.mass(0), "share must be a number > 0 and <= 1, found 0"),
         (lambda graph: graph.mass(1.1), "share must be a number > 0 and <= 1, found 1.1"),
         (lambda graph: graph.ego(10, hops=-1), "hops must be an integer >= 0, found -1"),

@@ -80,6 +80,30 @@ def test_one_foreign_id_does_not_refuse_the_others(kind, models):
 
 
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_lists_of_users_of_whom_none_is_known_are_told(kind, models):
+    with pytest.warns(DataWarning, match="none of the 2 users is known, such as 8: known are such as 0; what"):
+        assert (models[kind].recommend([8, 9], 1)["source"] == "popular").all()
+    assert models[kind].recommend([8, 0], 1)["source"].tolist() == ["popular", "model"]
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_ratings_beside_their_pairs_are_refused_where_targets_would_stand(kind, models):
+    model, table = models[kind], models[kind].interactions_.to_frame()
+    for work in (model.fit, model.score):
+        with pytest.raises(DataError, match="a column of the table and no y, found a y"):
+            work(table[["user", "item"]], table["rating"])
+
+
+def test_a_score_of_means_and_of_another_scale_is_told(models):
+    model = models["baseline"]
+    table = model.interactions_.to_frame()
+    with pytest.warns(DataWarning, match="12 of 12 pairs have an unknown user or item and count with means: shuffle"):
+        model.score(table.assign(user=table["user"] + 9))
+    with pytest.warns(DataWarning, match=r"test ratings are in 20..100, those of the training in 1..5: likes, or"):
+        model.score(table.assign(rating=table["rating"] * 20))
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
 def test_a_column_of_flags_is_no_flag(kind, models):
     with pytest.raises(ParameterError, match="exclude_seen must be one of True, False"):
         models[kind].recommend([0, 1], exclude_seen=pd.Series([True, False]))

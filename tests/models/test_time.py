@@ -12,7 +12,7 @@ from model_cases import CPU, assert_same_predictions
 from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions, distributed
-from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, ParameterError
+from air_recsys.exceptions import CheckpointError, DataError, DataWarning, ModelFileError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models import Recommender
 from air_recsys.splits import global_time
@@ -140,6 +140,8 @@ def test_new_ratings_are_taken_in_at_their_times():
     with pytest.raises(DataError, match="expected timestamps in the unit of the training"):
         fitted.partial_fit(data(later.assign(timestamp=1000 * later["timestamp"])))
     assert abs(fitted.explain(145, 3).remainder) < 0.2
+    with pytest.warns(DataWarning, match="1 new ratings are older than those that they replace"):
+        fitted.partial_fit(data(later.iloc[[0]].assign(timestamp=later["timestamp"].iloc[0] - 1)))
 
 
 @pytest.mark.parametrize("solver", ["variational", "langevin"])

@@ -204,6 +204,8 @@ def test_titles_come_as_a_mapping_or_a_table_or_are_labels_of_the_graph(model, t
     assert _item_names(labelled, None)("i3") == "Film i3"
     with pytest.raises(DataError, match=r"expected titles with the column title, found \['item', 'year'\]"):
         write_report(model, tmp_path / "page.html", titles=table[["item", "year"]])
+    with pytest.raises(DataError, match="titles of the model's items, found those of none of them, such as 'x'"):
+        write_report(model, tmp_path / "page.html", titles={"x": "y"})
 
 
 def test_without_test_ratings_the_error_is_called_a_training_error(model, page):

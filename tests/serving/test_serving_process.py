@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import serving_cases
 from cli_cases import assert_refused, cli
 from serving_cases import (
     HOSTILE,
@@ -131,6 +132,20 @@ def test_connections_may_be_as_many_as_the_system_allows(server):
     limits = Path(f"/proc/{server.process.pid}/limits").read_text(encoding="utf-8")
     soft, hard = re.findall(r"Max open files\s+(\S+)\s+(\S+)", limits)[0]
     assert soft == hard
+
+
+@PROC
+def test_a_lack_of_files_is_told_in_one_line(files, monkeypatch):
+    monkeypatch.setattr(
+        serving_cases, "COMMAND", ["bash", "-c", 'ulimit -n 64; exec "$@"', "-", *serving_cases.COMMAND]
+    )
+    started = Running(files / "ratings.air", "--port", 0)
+    taken = [connected(started)[0] for _ in range(100)]
+    time.sleep(1.5)
+    for each in taken:
+        each.close()
+    assert httpx.get(f"{started.address}health", timeout=30).status_code == 200
+    assert started.end()[2] == "no file is left for new connections, which wait (see ulimit -n)\n"
 
 
 def requests():

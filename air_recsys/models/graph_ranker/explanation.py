@@ -105,7 +105,7 @@ def explain(
     `places` holds the position of the user in the scorers, and how much each of its items counts, (1, n_items).
     """
     check_integer("n", n, minimum=1)
-    names = check_labels(labels)
+    names = check_labels(labels, data.item_ids)
     user, own = places
     item = data.items.place(pair[1])
     table, rest = contributions(scorers, own, user, item)

@@ -20,7 +20,7 @@ from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.base import Recommender
+from air_recsys.models.base import Recommender, check_no_y
 from air_recsys.models.explain import Labels
 from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker import regression
@@ -168,7 +168,7 @@ class GraphRanker(Recommender):
         check_device_name(self.device)
         if self.settings is None:
             return
-        for name, default in {"time_budget": None, "validation": "auto"}.items():
+        for name, default in {"time_budget": None, "validation": "auto", "n_validation": 1000}.items():
             if getattr(self, name) != default:
                 warn_of_unread(name, getattr(self, name), "settings=None")
         check_settings(self.settings)
@@ -176,6 +176,7 @@ class GraphRanker(Recommender):
     def fit(
         self,
         interactions: Any,
+        y: None = None,
         *,
         callbacks: Iterable[Callback] = (),
         checkpoint: Path | None = None,
@@ -191,6 +192,7 @@ class GraphRanker(Recommender):
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
+        y : None
         callbacks : iterable of callable
             Called with each `air_recsys.training.Record` of the training that follows the search, every ten steps of
             the factors; `objective` is the mean loss since the last one. If one returns True, the training stops.
@@ -223,6 +225,7 @@ class GraphRanker(Recommender):
         >>> np.array_equal(whole.item_factors_, again.item_factors_)
         True
         """
+        check_no_y(y)
         listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
@@ -364,6 +367,7 @@ class GraphRanker(Recommender):
         >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[0, 0, 1, 0], [0] * 4, [0] * 4])
         1.0
         """
+        check_no_y(y)
         state, data = self._fitted(), as_likes(test, allow_negative=True)
         return list_ndcg(state, data, ready_state(state).listed_scores, test)
 

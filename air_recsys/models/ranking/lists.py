@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
@@ -50,6 +51,9 @@ def recommend_with(
     if asked.dtype == object and (missing := np.flatnonzero(pd.isna(asked))).size:
         raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(asked)
+    if asked.size > 1 and (state.data.users.lookup(asked) < 0).all():
+        told = f"none of the {asked.size} users is known, such as {asked.item(0)!r}: known are such as "
+        warnings.warn(f"{told}{state.data.user_ids.item(0)!r}; what is popular is listed", DataWarning, stacklevel=3)
     block = allowed.n_together(n)
     starts = range(0, max(1, asked.size), block)
     unknown = partial(popular_lists, popular, allowed)

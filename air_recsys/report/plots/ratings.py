@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
@@ -37,7 +37,7 @@ _BARS = 30
 _WIDE = 20  # largest by smallest count from which on a logarithmic axis is better
 
 
-def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
+def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
     """Draw how often each rating was given: a bar a value, or a histogram where there are more than 20 values.
 
     Examples
@@ -46,6 +46,7 @@ def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
     >>> [int(bar.get_height()) for bar in figure.axes[0].patches]
     [1, 2]
     """
+    data = as_interactions(data, allow_negative=True)
     values, counts = np.unique(data.ratings, return_counts=True)
     figure, axes = figure_and_axes(ax)
     if values.size > _FEW:
@@ -59,7 +60,7 @@ def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
     return figure
 
 
-def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: Axes | None = None) -> Figure:
+def plot_counts(data: Any, side: Literal["user", "item"] = "user", ax: Axes | None = None) -> Figure:
     """Draw how many ratings the users (or items) have, on a logarithmic axis where they differ much.
 
     Those without any rating are counted in the title, not in the bars.
@@ -70,6 +71,7 @@ def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: 
         For another side.
     """
     check_choice("side", side, ("user", "item"))
+    data = as_interactions(data, allow_negative=True)
     index, size = (data.user_index, data.n_users) if side == "user" else (data.item_index, data.n_items)
     counts = np.bincount(index, minlength=size)
     rated = counts[counts > 0]

@@ -16,7 +16,7 @@ from model_cases import of_preset
 
 from air_recsys import AIR, DMF, Interactions
 from air_recsys.datasets import load_movielens, load_yamanishi
-from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models.engines.objective_contributions import Contributing, equation_of, equations
 from air_recsys.models.engines.scaling import energy_weight, graph_strength
 from air_recsys.models.rows import LeastSquaresRows, Ties
@@ -400,6 +400,8 @@ def test_labels_name_the_items_and_ids_stand_in_for_them(model):
     plain = model.explain(USERS[2], 3)
     assert plain.label is None
     assert "label" not in plain.items
+    with pytest.raises(DataError, match="titles of the model's items, found those of none of them, such as '3'"):
+        model.explain(USERS[2], 3, labels={"3": "Three"})
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,7 @@ def test_every_user_and_item_with_ratings_is_counted(side):
     rated = np.unique(index).size
     assert sum(bar.get_height() for bar in axes.patches) == rated < size
     assert axes.get_title() == f"Ratings per {side} ({size - rated} without)"
+    assert plot_counts(matrix, side).axes[0].get_title() == axes.get_title()  # whatever becomes interactions
 
 
 def test_every_rating_is_counted():
