@@ -92,7 +92,7 @@ frame = ContractTests().data  # ratings 1..5 by names; every user and item has s
 
 def dense(seed: int = 0) -> np.ndarray:
     """The same ratings as users x items with NaN for missing."""
-    return frame(seed).pivot(index="user", columns="item", values="rating").to_numpy()
+    return frame(seed).pivot(index="user", columns="item", values="rating").to_numpy().copy()
 
 
 @cache
