@@ -26,7 +26,7 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("air_recsys.")
 
 
-def _subclasses(base: type) -> list[type]:
+def _subclasses(base: type[Base]) -> list[type[Base]]:
     return [kind for child in base.__subclasses__() for kind in (child, *_subclasses(child))]
 
 
