@@ -91,6 +91,10 @@ class NotFittedError(AirRecsysError, AttributeError):
     """A call that needs a fitted model, before `fit`."""
 
 
+class UnansweredError(AirRecsysError, AttributeError):
+    """A question that models of this class cannot answer; the message says why."""
+
+
 class NumericalError(AirRecsysError, ArithmeticError):
     """A step of the training gave NaN or infinity."""
 

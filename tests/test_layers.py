@@ -30,6 +30,7 @@ LAYERS = (
     {"distributed"},
     {"report"},
     {"serving"},
+    {"testing"},
     {"cli"},
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

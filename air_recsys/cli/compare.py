@@ -131,6 +131,6 @@ def _systems(
 
     by_default = FOR_LIKES if ranking else FOR_RATINGS
     names = by_default if models is None else options.parse_names(models)
-    chosen = named(comparable_systems(changes, seed, split), names)
+    chosen = named(comparable_systems(changes, seed, split), names, seed)
     check_changes(chosen, changes)
     return chosen

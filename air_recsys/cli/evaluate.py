@@ -63,7 +63,8 @@ def evaluate(
     peers: Annotated[
         str,
         typer.Option(
-            help="Other models to run: svd,svdpp,knnbaseline of Surprise; with --ranking als,bpr of implicit."
+            help="Other models to run: svd,svdpp,knnbaseline of Surprise; with --ranking als,bpr of implicit; classes "
+            "that installed packages register."
         ),
     ] = "",
     ranking: Annotated[

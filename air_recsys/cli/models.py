@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from air_recsys.data.interactions import Interactions
-    from air_recsys.models import AIR, GraphRanker
+    from air_recsys.models import AIR, GraphRanker, Recommender
 
 _SHOWN = 5  # users that a note names
 _MANY_PLAYS, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
@@ -77,17 +77,32 @@ def train(
     ranking: Annotated[
         bool, typer.Option("--ranking", help="Treat all rows as likes, and train GraphRanker for lists of items.")
     ] = False,
+    registered: Annotated[
+        str | None, typer.Option(help="A model class that an installed package registers, in place of AIR.")
+    ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Train AIR on a table of ratings and write the model; Ctrl-C stops at the next epoch and writes it."""
     from air_recsys.datasets import read_ratings
-    from air_recsys.models import AIR, GraphRanker
+    from air_recsys.models import AIR, GraphRanker, Recommender
+    from air_recsys.models.registered import made
 
     reads = {"--user-features": "--user-id-column", "--item-features": "--item-id-column", "--checkpoint": "--every"}
     for needed in reads.keys() - paths.GIVEN.get():
         options.refuse_unread(f"train without {needed}", reads[needed])
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= options.reading(columns, duplicates, negative, rating_scale, missing)
+    if registered is not None:
+        given = {"--preset": preset is not options.Preset.RATINGS, "--checkpoint": checkpoint is not None}
+        options.refuse_unread("--registered", given | {"--snapshots": snapshots is not None})
+        other = made(registered, Recommender, {"random_state": seed, "device": device})
+        other.set_params(**options.parse_settings(settings, other))
+        data = read_ratings(file, timestamp=timestamp, **(options.of_likes(how) if ranking else how))
+        typer.echo(repr(data))
+        data = options.with_features(data, user_features, item_features, user_id or user, item_id or item)
+        data = options.with_similarities(data, user_similarity, item_similarity)
+        _write(other.fit(data), model, json_file)
+        return
     if ranking:
         kinds = ("features", "id-column", "similarity")
         of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
@@ -140,13 +155,18 @@ def _tell_of_counts(data: Interactions) -> None:
 
 
 def _write_ranker(ranker: GraphRanker, model: Path, json_file: Path | None) -> None:
-    tried, chosen = len(ranker.history_) - 1, ranker.history_.iloc[-1]
-    if tried:
+    if tried := len(ranker.history_) - 1:
         typer.echo(f"chose among {tried} settings: {ranker.search_line_}")
     for name, weight in ranker.settings_.weights.items():
         typer.echo(f"weight of the {name} term: {weight:g}")
-    typer.echo(f"wrote {ranker.save(model)}")
-    options.write_figures(json_file, {name: float(chosen[name]) for name in chosen.index}, origin=False)
+    _write(ranker, model, json_file)
+
+
+def _write(trained: Recommender, model: Path, json_file: Path | None) -> None:
+    """Write a model, and the last record of its training where a file is asked for."""
+    typer.echo(f"wrote {trained.save(model)}")
+    figures = {name: float(values.iloc[-1]) for name, values in trained.history_.items() if len(values)}
+    options.write_figures(json_file, figures, origin=False)
 
 
 def _fit_ranker(ranker: GraphRanker, data: Interactions, checkpoint: Path | None, every: int) -> None:

@@ -44,10 +44,11 @@ def compare(
     Parameters
     ----------
     models : iterable of str or model, mapping of str to str or model, or None
-        Names of systems (`air_recsys.evaluation.systems.comparable_systems`), and models of your own, which have
-        ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or ``lists(users, n)`` by positions, or both, or
-        are an algorithm of Surprise or a model of implicit; they are copied before each training. The others are
-        tested against the first one. None is the installed ones of `FOR_RATINGS` or `FOR_LIKES`, in the same module.
+        Names of systems (`air_recsys.evaluation.systems.comparable_systems`) and of classes that installed packages
+        register, and models of your own, which have ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or
+        ``lists(users, n)`` by positions, or both, or are an algorithm of Surprise or a model of implicit; they are
+        copied before each training. The others are tested against the first one. None is the installed ones of
+        `FOR_RATINGS` or `FOR_LIKES`, in the same module.
     data : Interactions, DataFrame, SciPy sparse matrix or ndarray
         All ratings, or with `test` those of the training.
     split : {"random", "time", "last"}, int, Split or sequence of Split, optional
@@ -145,7 +146,7 @@ def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[d
     systems: dict[str, System] = {}
     for label, model in pairs:
         if isinstance(model, str):
-            found = named(every, [model])
+            found = named(every, [model], seed)
             systems |= found if label is None else {label: next(iter(found.values()))}
         else:
             systems[label or _free(type(model).__name__, systems)] = system_of(model)

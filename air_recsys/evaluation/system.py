@@ -14,7 +14,8 @@ from sklearn.base import clone
 from air_recsys.data.ids import close_names
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MissingExtraError, ParameterError
-from air_recsys.models import GraphRanker
+from air_recsys.models import GraphRanker, Recommender
+from air_recsys.models.registered import check_unregistered, made, registered_names
 
 _DISTRIBUTIONS = {"surprise": "scikit-surprise", "lightfm": "lightfm-next"}  # where not the name of the package
 
@@ -116,19 +117,30 @@ def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) ->
     return make(deepcopy(model)).fit(shown)
 
 
-def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
-    """The systems of some names, in that order; upper and lower case are alike, and "all" names each."""
+def registered_system(name: str, seed: int) -> System:
+    """A model that an installed package registers, with its own defaults."""
+    return system_of(made(name, Recommender, {"random_state": seed, "device": "cpu"}))
+
+
+def named(systems: Mapping[str, System], names: Iterable[str], seed: int = 0) -> dict[str, System]:
+    """The systems of some names, in that order, of ours and of those that other packages register.
+
+    Upper and lower case of ours are alike, and "all" names each of them. `seed` is that of the others.
+    """
     folded = {name.lower(): name for name in systems}
     chosen: dict[str, System] = {}
     for name in names:
         if name.lower() == "all":
             chosen |= {each: system for each, system in systems.items() if each not in chosen}
         elif name.lower() in folded:
+            check_unregistered(name)
             chosen[folded[name.lower()]] = systems[folded[name.lower()]]
+        elif name in (others := registered_names()):
+            chosen[name] = registered_system(name, seed)
         else:
             close = close_names(name.lower(), folded, n=1)
             meant = f"did you mean {folded[close[0]]}? The" if close else "the"
-            raise ParameterError(f"no system is called {name!r}: {meant} systems are {', '.join(systems)}")
+            raise ParameterError(f"no system is called {name!r}: {meant} systems are {', '.join([*systems, *others])}")
     return chosen
 
 

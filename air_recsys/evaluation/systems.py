@@ -12,12 +12,14 @@ from air_recsys.evaluation.system import (
     check_installed,
     make_implicit,
     make_surprise,
+    registered_system,
     system_of,
     train,
     train_plainly,
 )
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, GraphRanker
+from air_recsys.models.registered import registered_names
 from air_recsys.models.solvers import Adam, as_solver, parameter_names
 
 AIR_SETTINGS: dict[str, dict[str, Any]] = {
@@ -102,13 +104,13 @@ def comparable_systems(
 
 
 def beside_air(air: AIR, peers: Iterable[str], seed: int) -> dict[str, System]:
-    """A model, its baselines, DMF where its objective is that of AIR, and models of Surprise."""
+    """A model, its baselines, DMF where its objective is that of AIR, models of Surprise and registered ones."""
     every = comparable_systems(seed=seed)
     systems = {"AIR": system_of(air)}
     if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):
         systems["DMF"] = system_of(DMF.like(air))
     systems |= {"BiasModel": every["Biases"], "GlobalMean": every["GlobalMean"]}
-    systems |= {name.replace("++", "pp"): every[name] for name in _names_of(peers, PEERS).values()}
+    systems |= {name.replace("++", "pp"): system for name, system in _beside(peers, PEERS, every, seed).items()}
     check_installed(systems)
     return systems
 
@@ -118,25 +120,31 @@ def beside_ranker(
 ) -> dict[str, System]:
     """`GraphRanker`, what is popular, and models of implicit with its defaults.
 
-    `peers` are keys of `LIST_PEERS`, `changes` parameters of `GraphRanker`. With `new_users` lists of users are asked
-    for whom the systems were not trained on.
+    `peers` are keys of `LIST_PEERS` and registered models, `changes` parameters of `GraphRanker`. With `new_users`
+    lists of users are asked for whom the systems were not trained on.
     """
     every = comparable_systems(seed=seed, threads=0)
     systems = {"GraphRanker": ranker_system({"random_state": seed} | dict(changes or {}))}
     systems["most popular"] = every["Popularity"]
-    for peer, name in _names_of(peers, LIST_PEERS).items():
-        if new_users and not every[name].new_users:
-            raise ParameterError(f"{name} makes lists only for users of its training: leave out {peer}")
-        systems[name] = every[name]
+    for name, system in _beside(peers, LIST_PEERS, every, seed).items():
+        if new_users and not system.new_users:
+            raise ParameterError(f"{name} makes lists only for users of its training: leave it out")
+        systems[name] = system
     check_installed(systems)
     return systems
 
 
-def _names_of(peers: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
-    for peer in (peers := list(peers)):
-        if peer not in known:
-            raise ParameterError(f"peers must be of {list(known)}, found {peer!r}")
-    return {peer: known[peer] for peer in peers}
+def _beside(
+    peers: Iterable[str], known: Mapping[str, str], every: Mapping[str, System], seed: int
+) -> dict[str, System]:
+    """The systems of some words, or by the name of a registered class."""
+    systems, others = {}, registered_names()
+    for peer in peers:
+        if peer not in known and peer not in others:
+            raise ParameterError(f"peers must be of {[*known, *others]}, found {peer!r}")
+        name = known.get(peer, peer)
+        systems[name] = every[name] if peer in known else registered_system(peer, seed)
+    return systems
 
 
 def air_systems(settings: Mapping[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:

@@ -5,7 +5,9 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.baselines import KNN, BiasModel, GlobalMean, IterativeSVD
 from air_recsys.models.dmf import DMF, RDMF, DirichletDMF
 from air_recsys.models.graph_ranker.ranker import GraphRanker
+from air_recsys.models.learned import Factors
 from air_recsys.models.pictures.patches import PNMC, PatchAIR
+from air_recsys.models.state import FittedState
 
 __all__ = [
     "AIR",
@@ -15,6 +17,8 @@ __all__ = [
     "RDMF",
     "BiasModel",
     "DirichletDMF",
+    "Factors",
+    "FittedState",
     "GlobalMean",
     "GraphRanker",
     "IterativeSVD",

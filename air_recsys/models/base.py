@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import pandas as pd
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
-from air_recsys.exceptions import DataError, DataWarning
+from air_recsys.exceptions import DataError, DataWarning, UnansweredError
 from air_recsys.metrics import rmse
 from air_recsys.models.forgetting import Left, left_of
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
@@ -29,6 +29,17 @@ from air_recsys.nn.devices import resolve_device
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
 
+_UNANSWERED = {
+    "explain": "no reasons of a score",
+    "feature_effects": "no effects of features",
+    "fold_in": "no equations of a new user's row",
+    "memory_plan": "no plan of its memory",
+    "partial_fit": "no equations of a new row",
+    "predict_interval": "no deviations of its scores",
+    "predict_proba": "no probabilities of ratings",
+    "uncertainty": "no deviations of its scores",
+}
+
 
 class Recommender(KnowsSimilarities, SavedModel):
     """Base class of all models: `fit` keeps the contract, and `learn` of a subclass does the mathematics.
@@ -40,6 +51,16 @@ class Recommender(KnowsSimilarities, SavedModel):
     `partial_fit` and assignments of graphs wait for each other. To read several attributes or results of the same
     state, make a shallow copy, ``copy.copy(model)``: it shares the arrays and never changes.
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _UNANSWERED:
+                raise UnansweredError(
+                    f"{type(self).__name__} has {_UNANSWERED[name]}, so no {name}; docs/capabilities.md names models "
+                    "that have one"
+                )
+            return object.__getattribute__(self, name)  # raises what a property raised
 
     @property
     def clips(self) -> Clip:

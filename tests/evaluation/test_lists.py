@@ -176,7 +176,7 @@ def test_what_cannot_be_measured_is_refused_before_any_work(fold, systems):
             evaluate_lists(fold, systems, k=k)
     with pytest.raises(ParameterError, match="peers must be of"):
         beside_ranker(["svd"], 0)
-    with pytest.raises(ParameterError, match="implicit BPR makes lists only for users of its training: leave out bpr"):
+    with pytest.raises(ParameterError, match="implicit BPR makes lists only for users of its training: leave it out"):
         beside_ranker(["als", "bpr"], 0, new_users=True)
     new_users = NewUsersFold(fold.train, fold.train, fold.test)
     with pytest.raises(ParameterError, match=r"expected systems with lists_of_new, .* found good, again, bad"):

@@ -11,13 +11,13 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
 from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
 from air_recsys.models.learned import Factors
 from air_recsys.models.presets import PRESETS, routed
+from air_recsys.testing import ContractTests
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 
@@ -87,21 +87,12 @@ def of_preset(name: str, n_epochs: int, **options: Any) -> AIR:
     return AIR.of_preset(name, **CPU | steps | options)
 
 
+frame = ContractTests().data  # ratings 1..5 by names; every user and item has some, user 0 has them all
+
+
 def dense(seed: int = 0) -> np.ndarray:
-    """Ratings 1..5 of users x items with NaN for missing; every user and item has some, user 0 has them all."""
-    rng = np.random.default_rng(seed)
-    truth = 3 + 2 * np.outer(rng.normal(size=N_USERS), rng.normal(size=N_ITEMS))
-    array = np.where(rng.random(truth.shape) < 0.6, truth.round().clip(1, 5), np.nan)
-    array[0] = truth[0].round().clip(1, 5)
-    array[:, 0] = 2.0
-    return array
-
-
-def frame(seed: int = 0) -> pd.DataFrame:
-    """The same ratings as a table with ids of strings."""
-    users, items = np.nonzero(~np.isnan(dense(seed)))
-    names = [f"u{user:02}" for user in users], [f"i{item}" for item in items]
-    return pd.DataFrame({"user": names[0], "item": names[1], "rating": dense(seed)[users, items]})
+    """The same ratings as users x items with NaN for missing."""
+    return frame(seed).pivot(index="user", columns="item", values="rating").to_numpy().copy()
 
 
 @cache
@@ -118,36 +109,6 @@ def fitted(make: Callable[..., Recommender]) -> Any:
 
 USERS = [f"u{user:02}" for user in range(N_USERS)]
 ITEMS = [f"i{item}" for item in range(N_ITEMS)]
-
-
-def all_scores(model: Recommender) -> np.ndarray:
-    """The score of every pair of `frame`, shape (N_USERS * N_ITEMS,)."""
-    return model.predict(np.repeat(USERS, N_ITEMS), np.tile(ITEMS, N_USERS))
-
-
-def answers_of(model: Recommender) -> list[np.ndarray]:
-    """What a model answers: scores, lists and who is alike; parts of tables as text."""
-    lists = [model.recommend(USERS, 4), model.similar_users(USERS[1], 3), model.similar_items(ITEMS[1], 3)]
-    return [all_scores(model), *(found.to_numpy(dtype=str) for found in lists)]
-
-
-def assert_same_answers(first: Recommender, second: Recommender) -> None:
-    """Both models answer every question alike, to the bit."""
-    np.testing.assert_array_equal(all_scores(first), all_scores(second))
-    for exclude_seen in (True, False):
-        pd.testing.assert_frame_equal(
-            first.recommend([*USERS, "nobody"], 5, exclude_seen), second.recommend([*USERS, "nobody"], 5, exclude_seen)
-        )
-    for user, item in zip(USERS, ITEMS, strict=False):
-        pd.testing.assert_frame_equal(first.similar_users(user, 4), second.similar_users(user, 4))
-        pd.testing.assert_frame_equal(first.similar_items(item, 4), second.similar_items(item, 4))
-    for one, other in ((first.user_graph_, second.user_graph_), (first.item_graph_, second.item_graph_)):
-        assert (one is None) is (other is None)
-        if one is not None and other is not None:
-            np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
-            assert one.ids.tolist() == other.ids.tolist()
-    one, other = (model.history_.drop(columns="seconds", errors="ignore") for model in (first, second))
-    pd.testing.assert_frame_equal(one, other)
 
 
 def assert_same_predictions(first: Any, second: Any, *pairs: Any, **options: Any) -> None:

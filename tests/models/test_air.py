@@ -6,18 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from model_cases import (
-    CPU,
-    MODELS,
-    USERS,
-    all_scores,
-    by_paper,
-    dense,
-    fitted,
-    frame,
-    global_numpy_state,
-    trained_models,
-)
+from model_cases import CPU, MODELS, USERS, by_paper, dense, fitted, frame, global_numpy_state, trained_models
 from sklearn.base import clone
 
 from air_recsys import AIR, BiasModel, GlobalMean, Interactions
@@ -27,6 +16,7 @@ from air_recsys.models import KNN, GraphRanker
 from air_recsys.models.presets import PRESETS
 from air_recsys.models.ratings import is_binary, limited, pushed
 from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Sweeping, Variational, parameter_names, solver_for
+from air_recsys.testing import all_scores
 
 HISTORY = ["epoch", "fit", "user_energy", "item_energy", "decay", "further", "objective", "validation_rmse"]
 HISTORY += ["learning_rate", "seconds", "noise"]

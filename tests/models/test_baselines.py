@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from covering import covering
-from model_cases import CPU, ITEMS, N_ITEMS, N_USERS, USERS, all_scores, by_paper, dense, fails, frame
+from model_cases import CPU, ITEMS, N_ITEMS, N_USERS, USERS, by_paper, dense, fails, frame
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, SimilarityGraph
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.models import RDMF, DirichletDMF, Recommender
+from air_recsys.testing import all_scores
 
 # -------------------------------------------------------------------- the mean and the biases
 

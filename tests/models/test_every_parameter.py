@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from covering import covering
-from model_cases import CPU, USERS, all_scores, dense, fails, frame
+from model_cases import CPU, USERS, dense, fails, frame
 
 from air_recsys import AIR, DMF
 from air_recsys.exceptions import AirRecsysError, DataError, DataWarning, DeviceError, ParameterError, ParameterWarning
@@ -21,6 +21,7 @@ from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Variational, as_s
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.nn import devices
 from air_recsys.nn.devices import resolve_device
+from air_recsys.testing import all_scores
 
 SHORT: dict[str, Any] = {"n_epochs": 6, "init_std": 0.1, "evaluate_every": 2, **CPU}
 START: dict[str, TrainedRecommender] = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,25 +17,21 @@ from model_cases import (
     N_USERS,
     PAIRS,
     USERS,
-    all_scores,
-    answers_of,
-    assert_same_answers,
     dense,
     every_model,
     fails,
     fitted,
     frame,
-    models_with_graphs,
     trained_models,
 )
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from air_recsys import AIR, BiasModel, Interactions
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.metrics import ndcg_at_k, rmse
-from air_recsys.models import GraphRanker, Recommender
+from air_recsys.models import GraphRanker
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.testing import ContractTests, all_scores, assert_same_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore:each row counts as one like")  # of ratings given to all models
 
@@ -46,16 +40,18 @@ def scores_of_all(model, users, items):
     return model.predict(np.repeat(users, len(items)), np.tile(items, len(users)))
 
 
+class TestContract(ContractTests):
+    """The suite that other packages run, for all of our models."""
+
+    @pytest.fixture(autouse=True, params=MODELS)
+    def _each(self, request):
+        self.make = MODELS[request.param]
+
+    def fitted(self):
+        return fitted(self.make)
+
+
 # -------------------------------------------------------------------- fitting
-
-
-@every_model
-def test_a_second_fit_is_a_fresh_one(make):
-    model = make().fit(frame(seed=1))
-    model.recommend(USERS[:2], 3)
-    model.similar_users(USERS[0])
-    assert model.fit(frame()) is model
-    assert_same_answers(model, fitted(make))
 
 
 def read_only_view() -> np.ndarray:
@@ -89,37 +85,6 @@ def test_every_container_is_the_same_data(name, form):
     np.testing.assert_array_equal(model.predict(*pairs), all_scores(fitted(MODELS[name])))
 
 
-@every_model
-def test_the_constructor_only_stores_and_fit_changes_neither_the_parameters_nor_the_data(make):
-    model: Any = fitted(make)
-    marks = {name: object() for name in model.get_params(deep=False)}
-    stored = type(model)(**marks)
-    assert {name: getattr(stored, name) for name in marks} == marks
-    copy: Any = clone(model)
-    assert not hasattr(copy, "global_mean_")
-    data = Interactions.from_frame(frame())
-    before = data.to_frame()
-    assert_same_answers(copy.fit(data), model)
-    assert copy.get_params() == model.get_params() == make().get_params()
-    pd.testing.assert_frame_equal(data.to_frame(), before)
-    for name, value in model.get_params().items():
-        assert model.set_params(**{name: value}) is model
-
-
-@every_model
-def test_unusable_data_is_refused_and_the_model_stays_as_it_was(make):
-    model = fitted(make)
-    expected, pair = all_scores(model), frame().iloc[5]
-    for data, message in (
-        ("ratings.csv", "expected Interactions, a SciPy sparse matrix, a DataFrame"),
-        (np.full((2, 2), np.nan), "expected at least one rating, found none"),
-        (pd.concat([frame(), frame().iloc[[5]]]), f"user {pair['user']!r} and item {pair['item']!r}"),
-    ):
-        with fails(DataError, message):
-            model.fit(data)
-    np.testing.assert_array_equal(all_scores(model), expected)
-
-
 @trained_models
 def test_a_fit_that_fails_on_the_way_leaves_the_model_as_it_was(make):
     model, fresh = fitted(make), make()
@@ -142,41 +107,7 @@ def test_a_fit_that_fails_on_the_way_leaves_the_model_as_it_was(make):
     assert_same_answers(fresh.fit(frame()), model)
 
 
-@every_model
-def test_nothing_is_answered_before_fit(make):
-    model = make()
-    for ask in (
-        lambda: model.predict(1, 1),
-        lambda: model.recommend(1),
-        lambda: model.similar_users(1),
-        lambda: model.similar_items(1),
-        lambda: model.save("model.air"),
-        lambda: model.score(frame()),
-        *([lambda: model.partial_fit(frame())] if hasattr(model, "partial_fit") else []),
-    ):
-        with fails(NotFittedError, f"this {type(model).__name__} is not fitted yet: call fit first"):
-            ask()
-
-
 # -------------------------------------------------------------------- predicting
-
-
-@every_model
-def test_call_forms_agree(make):
-    model = fitted(make)
-    row = model.predict([USERS[1]] * N_ITEMS, ITEMS)
-    assert (row.shape, row.dtype) == ((N_ITEMS,), np.float64)
-    for user, items in ((USERS[1], ITEMS), ([USERS[1]], np.array(ITEMS)), (USERS[1], pd.Series(ITEMS))):
-        np.testing.assert_array_equal(model.predict(user, items), row)
-    # A processor may sum the products of another number of pairs in another order.
-    np.testing.assert_allclose(model.predict([USERS[1], USERS[1]], [ITEMS[0], ITEMS[3]]), row[[0, 3]], rtol=1e-5)
-    np.testing.assert_allclose(model.predict(USERS[1], ITEMS[3]), row[[3]], rtol=1e-5)
-    column = model.predict(USERS, ITEMS[3])
-    assert column.shape == (N_USERS,)
-    assert column[1] == row[3]
-    assert model.predict([], []).shape == (0,)
-    with fails(DataError, "expected as many users as items, found 2 and 3"):
-        model.predict(USERS[:2], ITEMS[:3])
 
 
 QUESTIONS: dict[str, Any] = {
@@ -241,50 +172,6 @@ def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
     assert scores[3] == model.predict(USERS[3], ITEMS[4])[0]
 
 
-@every_model
-def test_unknown_ids_are_told_once_and_refused_where_all_are_or_asked_for(make):
-    model = fitted(make)
-    asked = [USERS[0], USERS[1].upper(), "nobody", USERS[0]], [ITEMS[2], ITEMS[2], ITEMS[2], "nothing"]
-    near = ", ".join(map(repr, model.interactions_.users.nearest(USERS[1])))
-    message = (
-        f"3 of 4 pairs get a mean rating, as 2 user id(s) are unknown ({USERS[1].upper()!r}, nearest known: {near}"
-    )
-    with pytest.warns(DataWarning, match=re.escape(message)) as told:
-        scores = model.predict(*asked)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    silent = model.predict(*asked, unknown="mean")
-    np.testing.assert_array_equal(scores, silent)
-    table = model.predict_table(*asked, unknown="mean")
-    assert table["source"].tolist() == ["model", "item mean", "item mean", "user mean"]
-    assert table[["user", "item"]].T.to_numpy().tolist() == list(asked)
-    np.testing.assert_array_equal(table["score"], silent)
-    message = f"1 item id(s) were not in the training data: {ITEMS[1].upper()!r}; the nearest known are {ITEMS[1]!r}"
-    for ask in (model.predict, model.predict_table):
-        with fails(UnknownIdError, message):
-            ask(USERS, ITEMS[1].upper())
-        with fails(UnknownIdError, "2 user id(s) were not in the training data: 'nobody', 7; "):
-            ask(["nobody", USERS[0], 7], ITEMS[0], unknown="error")
-        with fails(ParameterError, "unknown must be one of 'warn', 'mean', 'error', found 'skip'"):
-            ask(USERS[0], ITEMS[0], unknown="skip")
-
-
-@every_model
-def test_eight_threads_get_the_answers_of_one(make, tmp_path):
-    model = fitted(make)
-    expected = answers_of(Recommender.load(model.save(tmp_path / "model.air")))
-    together = threading.Barrier(8)
-
-    def ask(_: int) -> list[np.ndarray]:
-        together.wait()  # all find the caches empty
-        return answers_of(model)
-
-    with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(ask, range(8)):
-            for one, other in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(one, other)
-
-
 # -------------------------------------------------------------------- ids and order
 
 
@@ -336,34 +223,6 @@ def test_ids_of_any_type_are_answered_in_kind(make):
 # -------------------------------------------------------------------- data at the edges
 
 
-@every_model
-def test_users_and_items_without_ratings_are_kept(make):
-    array = dense()
-    array[5], array[:, 7] = np.nan, np.nan
-    model = make().fit(array)
-    scores = scores_of_all(model, range(N_USERS), range(N_ITEMS))
-    assert np.isfinite(scores).all()
-    assert len(model.recommend(5, N_ITEMS)) == N_ITEMS
-    found = model.recommend(1, N_ITEMS, exclude_seen=False)["item"]
-    assert found.dtype == np.int64
-    assert 7 in found.tolist()
-    for alike in (model.similar_users(5), model.similar_items(7)):
-        assert np.isfinite(alike["weight"]).all()
-    assert model.interactions_.n_users == N_USERS
-
-
-@pytest.mark.parametrize(("name", "shape"), covering(MODELS, [(1, 6), (6, 1), (1, 6), (2, 2), (6, 1)]))
-def test_small_data(name, shape):
-    array = np.random.default_rng(0).integers(1, 6, shape).astype(float)
-    array[0, 0] = 1
-    array[-1, -1] = 5
-    model = MODELS[name]().fit(array)
-    assert np.isfinite(scores_of_all(model, range(shape[0]), range(shape[1]))).all()
-    for found, size in zip((model.similar_users(0), model.similar_items(0)), shape, strict=True):
-        assert len(found) <= size - 1
-    assert len(model.recommend(0, 1, exclude_seen=False)) == 1
-
-
 def fit_constant(make, array):
     """Fit ratings that are all equal, which AIR warns of and the baselines learn from."""
     model = make()
@@ -384,18 +243,6 @@ def test_one_rating_and_ratings_that_are_all_equal(make):
     assert model.recommend(1, 2)["item"].tolist() == [1]
     model = fit_constant(make, np.full((5, 4), 4.0))
     assert np.isfinite(scores_of_all(model, range(5), range(4))).all()
-
-
-@models_with_graphs
-def test_graphs_hold_every_user_and_item_in_the_order_of_the_ids(make):
-    model: Recommender = fitted(make)
-    for graph, ids, kind in ((model.user_graph_, USERS, "user"), (model.item_graph_, ITEMS, "item")):
-        assert graph is not None
-        assert (graph.ids.tolist(), graph.kind) == (ids, kind)
-        matrix = graph.to_scipy()
-        assert (matrix != matrix.T).nnz == 0
-        assert not matrix.diagonal().any()
-        assert matrix.data.min() > 0
 
 
 # -------------------------------------------------------------------- one number for data not seen, and searches

@@ -25,8 +25,6 @@ from model_cases import (
     PAIRS,
     POSTERIORS,
     TRAINED,
-    all_scores,
-    answers_of,
     dense,
     fitted,
     frame,
@@ -39,6 +37,7 @@ from air_recsys.models import GraphRanker, IterativeSVD, Recommender
 from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.solvers import Adam
+from air_recsys.testing import all_scores, answers_of
 
 
 def untied() -> np.ndarray:

@@ -14,14 +14,13 @@ from model_cases import (
     N_USERS,
     USERS,
     every_model,
-    fails,
     fitted,
     frame,
     models_with_graphs,
 )
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models import GraphRanker
@@ -35,21 +34,6 @@ def unseen(user):
 
 
 # -------------------------------------------------------------------- recommend
-
-
-@every_model
-def test_recommendations_are_the_best_unseen_items(make):
-    model = fitted(make)
-    found = model.recommend(USERS, N_ITEMS)
-    assert list(found.columns) == COLUMNS
-    assert set(found["source"]) == {"model"}
-    assert found["user"].unique().tolist() == USERS[1:]  # the first one has seen everything
-    for user in USERS:
-        own = found[found["user"] == user]
-        assert set(own["item"]) == unseen(user)
-        assert own["rank"].tolist() == list(range(1, len(own) + 1))
-        assert (np.diff(own["score"]) <= 0).all()
-        np.testing.assert_allclose(own["score"], model.predict(user, own["item"]), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.order
@@ -94,40 +78,6 @@ def test_blocks_of_users_change_nothing(make, blocks_of):
     np.testing.assert_allclose(found["score"], expected["score"], rtol=tolerance)
 
 
-@every_model
-def test_lists_are_of_the_items_that_are_allowed(make):
-    model = fitted(make)
-    asked = [*USERS[1:4], "nobody"]
-    whole = model.recommend(asked, N_ITEMS)
-    some = sorted(whole["item"].unique())[::2]
-    others = [item for item in ITEMS if item not in some]
-    expected = whole[whole["item"].isin(some)].reset_index(drop=True)
-    for form in ({"items": some}, {"items": set(some)}, {"items": pd.Index(some)}, {"exclude": others}):
-        found = model.recommend(asked, N_ITEMS, **form)
-        pd.testing.assert_frame_equal(found[["user", "item", "source"]], expected[["user", "item", "source"]])
-        np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)
-        assert found.groupby("user")["rank"].apply(lambda rank: rank.tolist() == [*range(1, rank.size + 1)]).all()
-    assert set(model.recommend(asked, 2, items=some, exclude=some[0])["item"]) <= set(some[1:])
-    nothing = model.recommend(asked, 3, exclude=ITEMS)
-    assert nothing.empty
-    assert list(nothing.columns) == COLUMNS
-
-
-@every_model
-def test_unknown_ids_and_bad_numbers_are_errors(make):
-    model = fitted(make)
-    with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nosuch'; leave it out"):
-        model.recommend(USERS[1], 3, items=["nosuch"])
-    with fails(UnknownIdError, "1 user id(s) were not in the training data: 'nobody'"):
-        model.similar_users("nobody")
-    with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nothing'"):
-        model.similar_items("nothing")
-    for n in (0, 2.5):
-        for ask in (model.recommend, model.similar_users):
-            with fails(ParameterError, f"n must be an integer >= 1, found {n}"):
-                ask(USERS[0], n)
-
-
 def test_clipped_scores_are_those_within_the_range_and_rank_as_unclipped_ones():
     """Clipping makes ties at the ends of the scale; it may change scores, never the order."""
     options = {"n_epochs": 300, "weight_decay": 1e-3, "user_graph_reg": 0.0, "item_graph_reg": 0.0}
@@ -139,19 +89,6 @@ def test_clipped_scores_are_those_within_the_range_and_rank_as_unclipped_ones():
 
 
 # -------------------------------------------------------------------- similar
-
-
-@every_model
-def test_similar_ones_come_strongest_first_without_the_one_asked_for(make):
-    model = fitted(make)
-    for ids, ask, kind in ((USERS, model.similar_users, "user"), (ITEMS, model.similar_items, "item")):
-        for one in ids:
-            found = ask(one, 4)
-            assert list(found.columns) == [kind, "weight"]
-            assert one not in set(found[kind]) <= set(ids)
-            assert found[kind].is_unique
-            assert (np.diff(found["weight"]) <= 0).all()
-            assert len(ask(one, 2)) <= 2
 
 
 @models_with_graphs

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_cases import CPU, ITEMS, USERS, assert_same_answers, by_paper, dense, fails, fitted, frame, trained_models
+from model_cases import CPU, ITEMS, USERS, by_paper, dense, fails, fitted, frame, trained_models
 
 from air_recsys import AIR
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models.learned import Factors
+from air_recsys.testing import assert_same_answers
 
 N_EPOCHS = 40
 KINDS: dict[str, dict[str, Any]] = {

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import ModelFileError
+from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models.learned import Factors
+from air_recsys.models.registered import classes_of, registered
 from air_recsys.models.state import FittedState
 from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.memory import readable
@@ -144,18 +145,14 @@ def _check_version(source: Path, metadata: dict[str, str]) -> None:
 
 
 def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:
-    """The class of the model that a file holds: `cls` or a subclass."""
-    by_name = {kind.__name__: kind for kind in [cls, *_subclasses(cls)]}
-    if contents.model not in by_name:
-        hint = "air_recsys.load reads models of all classes"
+    """The class of the model that a file holds: `cls`, a subclass, or one that an installed distribution registers."""
+    try:
+        return classes_of(cls).get(contents.model) or registered(contents.model, cls)
+    except ParameterError as error:
+        hint = f"air_recsys.load reads models of all classes that there are; {error}"
         raise ModelFileError(
             f"{contents.source} holds a model of class {contents.model}, expected {cls.__name__}: {hint}"
-        )
-    return by_name[contents.model]
-
-
-def _subclasses(cls: type) -> list[type]:
-    return [kind for child in cls.__subclasses__() for kind in (child, *_subclasses(child))]
+        ) from None
 
 
 _FREE = "history_"  # prefix of arrays that may hold NaN: a validation error is NaN without held-out ratings

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from model_cases import CPU, N_ITEMS, N_USERS, USERS, all_scores, by_paper, dense, frame
+from model_cases import CPU, N_ITEMS, N_USERS, USERS, by_paper, dense, frame
 
 from air_recsys import AIR
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.engines.transforms import parse_transforms
 from air_recsys.nn.terms import blocks
+from air_recsys.testing import all_scores
 
 SHAPE = (4, 6)
 PLAIN: dict[str, Any] = {"user_graph_reg": 0.0, "item_graph_reg": 0.0}
