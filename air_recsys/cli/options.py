@@ -312,7 +312,7 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
     given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
     given |= {f"--{name.replace('_', '-')}": columns.get(name) is not None for name in ("rating_scale", "missing")}
     refuse_unread("--ranking", given)
-    once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
+    once = "mean" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Self
@@ -9,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import rmse
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
 from air_recsys.models.ranking.allowed import allowed_items, list_length
@@ -93,7 +95,10 @@ class Recommender(KnowsSimilarities, SavedModel):
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_interactions`."""
-        return as_interactions(interactions, reads=self.columns_read, **how)
+        data = as_interactions(interactions, reads=self.columns_read, **how)
+        for doubt in doubts_about_span(data.ratings):
+            warnings.warn(doubt, DataWarning, stacklevel=4)
+        return data
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""

@@ -27,6 +27,7 @@ from air_recsys.datasets import read_features, read_ratings, read_similarity
 from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning
 from air_recsys.storage.reading import checked_sparse
 
+pytestmark = pytest.mark.filterwarnings("ignore:ids such as 'null' stand for missing ones elsewhere")
 IDS = ["NA", "null", "007", "ann"]  # texts, none of them missing
 ITEMS = ["x", "y"]
 
@@ -406,7 +407,7 @@ def test_what_is_no_table_is_named(tmp_path):
 DOUBTS = {
     "1.0,x,5\n2.0,x,3\n1,y,2\n": "ids such as '1.0' have a point or an exponent",
     "ann, x,5\nbob,y,3\n": "ids such as ' x' begin or end with a blank",
-    "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "in two forms of Unicode",
+    "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "differ from others only in case, blanks, leading zeros or forms of Unicode",
     "".join(f"{n % 7},{n // 7},{(n % 3 == 0) * (n % 10)}\n" for n in range(48)): "71 % of the ratings are 0",
 }
 
