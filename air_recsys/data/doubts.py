@@ -124,5 +124,5 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
 def _folded(text: str) -> str:
     """Return what remains of an id without case, blanks, leading zeros and forms of Unicode."""
     plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().replace("\u200b", "")
-    plain = " ".join(plain.split())
+    plain = re.sub(r"\s+", " ", plain)
     return plain.lstrip("0") if plain.isdigit() else plain

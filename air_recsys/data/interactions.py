@@ -612,7 +612,7 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     """Return an index with the further ids of a table, and the features of all of them; places stay."""
     table = as_table(features, index.kind, index.ids)
     whole, n_known = index.joined(table.index.to_numpy()), int(table.index.isin(index.ids).sum())
-    if 2 * n_known < len(index) and n_known < len(table):
+    if 2 * n_known < min(len(index), len(table)):
         told = f"features of {n_known} of {len(index)} {index.kind}s of the data, and of {len(table) - n_known} others"
         warnings.warn(f"{told}: are their ids those of the data?", DataWarning, stacklevel=stacklevel)
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)

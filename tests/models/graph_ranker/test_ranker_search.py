@@ -85,7 +85,7 @@ def test_lists_of_users_held_out_are_those_of_users_who_are_folded_in(pattern):
     assert len(set(way.users)) == 8  # no more are asked for
     lists = way.lists(way.regression_scores(settings), 0)
     model = GraphRanker(**SMALL, settings=settings._asdict()).fit(part.shown)
-    found = model.fold_in(part.given[way.users]).recommend(range(way.users.size), 10)
+    found = model.fold_in(part.given[way.users]).recommend(10)
     np.testing.assert_array_equal(lists[:, :10], np.array(found["item"]).reshape(-1, 10))
 
 
