@@ -417,7 +417,7 @@ DOUBTS = {
     rows_of(lambda u: "uU"[u % 2] + str(u // 2)): "ids such as 'U0' differ from others only in case",
     rows_of(lambda u: f"Ann{' ' * (1 + u % 2)}Lee{u // 2}"): "differ from others only in case, blanks",
     rows_of(lambda u: "0" * (u % 2) + str(1 + u // 2)): "'01' differ from others only in case, blanks, leading zeros",
-    rows_of(str, lambda i: i or "someone"): "ids such as 'someone' are the only ones that are no integers",
+    rows_of(lambda u: u or "someone"): "ids such as 'someone' are the only ones that are no integers",
     rows_of(str, lambda i: f"i{i}" if i else "NaT"): "ids such as 'NaT' stand for missing ones elsewhere",
     rows_of(str, lambda i: f"i{i}" if i else "total"): "'total' counts as an item: leave out totals",
     rows_of(str, lambda i: i - 1): "the item id -1 is what categories have for a missing one",

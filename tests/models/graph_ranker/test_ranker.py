@@ -278,7 +278,7 @@ def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
     assert without.nnz < n_stored
     for alike in (
         (without, stored, dense, pd.DataFrame(dense)),
-        (table, Interactions.from_frame(rated.replace(0, 6))),
+        (table, positive),
     ):
         first, *others = (GraphRanker(**GIVEN).fit(each).recommend(np.arange(USERS), 5) for each in alike)
         for other in others:
