@@ -19,7 +19,7 @@ import pytest
 import scipy.sparse as sp
 from attacks.reading import misread_files
 
-from air_recsys import Interactions
+from air_recsys import GlobalMean, Interactions
 from air_recsys.data.features import Encoding
 from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
@@ -573,6 +573,13 @@ def test_what_cells_of_features_may_mean_otherwise_is_said(kind):
     cells, match = CELLS[kind]
     with pytest.warns(DataWarning, match=match) if match else nullcontext():
         Encoding.of(pd.DataFrame({"cells": cells}), "item")
+
+
+def test_ratings_over_many_decades_are_said_at_fit():
+    raw = pd.DataFrame(SEVERAL, columns=["user", "item"]).assign(rating=np.geomspace(0.01, 1e4, len(SEVERAL)))
+    with pytest.warns(DataWarning, match=r"between 0.01 and 10000: of affinities take air_recsys\.dti\.as_p_affinity"):
+        GlobalMean().fit(raw)
+    assert GlobalMean().fit(raw.assign(rating=np.linspace(0.5, 17, len(raw)))).interactions_.n_ratings == len(raw)
 
 
 def test_features_of_few_items_and_of_many_others_are_said():
