@@ -228,7 +228,13 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         dtypes = [np.float64, np.float32]
         if np.ma.is_masked(X):
             X = np.ma.filled(X.astype(np.float64), np.nan)
-        table: Any = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
+        try:
+            table: Any = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            mend = "leave such columns out, or encode them first, as by OrdinalEncoder"
+            raise DataError(f"expected numbers or NaN in each column, found text ({error}): {mend}") from None
         return table
 
     def _new_model(self, data: Interactions) -> AIR:

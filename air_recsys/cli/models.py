@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from air_recsys.models import AIR, GraphRanker, Recommender
 
 _SHOWN = 5  # users that a note names
-_MANY_PLAYS, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
 _LEFT_BY_FILTERS = " of those that --item and --exclude allow"
 _INTERRUPTED = 130  # the status of shells after Ctrl-C
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
@@ -124,7 +123,6 @@ def train(
     air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, timestamp=timestamp, **how)
     typer.echo(repr(data))
-    _tell_of_counts(data)
     data = options.with_features(data, user_features, item_features, user_id or user, item_id or item)
     data = options.with_similarities(data, user_similarity, item_similarity)
     if snapshots is not None:
@@ -143,15 +141,6 @@ def train(
     options.write_figures(json_file, figures, origin=False)
     if status:
         raise typer.Exit(status)
-
-
-def _tell_of_counts(data: Interactions) -> None:
-    """Say where values look like counts, as of plays, and not like grades."""
-    values = data.ratings
-    low, high, n_lowest = values.min(), values.max(), (values == values.min()).mean()
-    if low == 1 and high >= _MANY_PLAYS and n_lowest > _MOST and (values == values.round()).all():
-        counts = f"values of 1..{high:,.0f}, {n_lowest:.0%} of them 1, look like counts"
-        typer.echo(f"note: {counts}: --ranking takes rows as likes", err=True)
 
 
 def _write_ranker(ranker: GraphRanker, model: Path, json_file: Path | None) -> None:

@@ -314,7 +314,7 @@ def publish(
 def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
     """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once."""
     refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
-    once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
+    once = "mean" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}
 
 

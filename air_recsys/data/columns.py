@@ -203,8 +203,17 @@ _USUAL = {
 _OF_LONG = set.union(*_USUAL.values())
 _AMOUNTS = {"plays", "playcount", "count", "counts", "n", "hours", "minutes", "clicks", "views", "listens", "quantity"}
 _TYPES = (":token", ":float", ":token_seq", ":float_seq")  # behind the names in files of RecBole
-_QUALIFIERS = {"relation", "standardrelation", "qualifier", "operator"} | {"unit", "units", "standardunits"}
-"""Names of columns that say what a value means, such as ">" and "nM"."""
+_QUALIFIES = re.compile(
+    "relation|qualifier|operator|units?|scale|max|min|out|currency|sign|polarity|negative|disliked?|standard|organism|"
+    "species|assay|endpoint|activity|validity|mutation|mutant|variant|split|folds?|train|test|holdout|partition|"
+    "(sub)?set|status|deleted|removed|cancell?ed|returned|refunded|(in)?active|(in)?valid|(en|dis)abled|ignored?|"
+    "excluded?|outlier|spam|bot|fake|fraud|imputed|predicted|synthetic|simulated|n|num|number|counts?|votes|std|sd|"
+    "stderr|variance|importance|propensity|weights?"
+)
+_NEUTRAL = re.compile(
+    "is|was|has|of|at|by|date|type|value|col|column|index|row|item|user|order|event|comment|data|ratings?|reviews?|sample"
+)
+"""Words of names of columns that qualify a rating or its row, and words that may stand beside these."""
 _OF_FORMS = frozenset("#'\"{}[]")  # signs of comments, quotes and JSON: such a name was not split as it is written
 UNNAMED = "Unnamed: "  # begins the names that pandas makes for columns without one, such as a saved index
 _LONGEST = 100  # signs of a name of a column that has a meaning
@@ -252,15 +261,22 @@ def tell_columns(
 ) -> None:
     """Warn, in one line, of columns that are read by another name than asked for, and of such that are not read.
 
-    These are times, weights, what qualifies a value, and further columns with a usual name of a role; where there are
-    no ratings all others, but for ratings: a caller may expect them to count. `asked` and `found` are names by role; a
-    role that has None has no column.
+    The former may also have a name of the other side. The latter are times, weights, what qualifies a value or a row,
+    and further columns with a usual name of a role; where there are no ratings all others, but for ratings: a caller
+    may expect them to count. `asked` and `found` are names by role; a role that has None has no column. One column in
+    two roles is a `DataError`.
     """
     columns = {role: name for role, name in found.items() if name is not None}
+    roles = {name: role for role, name in columns.items() if role != "weight"}
+    if twice := [role for role, name in columns.items() if roles.get(name, role) not in (role, "weight")]:
+        again = columns[twice[0]]
+        raise DataError(
+            f"expected a column of its own for each role, found {quoted(again)} as {twice[0]} and {roles[again]}"
+        )
     other = [
         f"{quoted(name)} as {role}"
         for role, name in columns.items()
-        if str(name).casefold() != str(asked[role]).casefold()
+        if str(name).casefold() != str(asked[role]).casefold() or (role in _OTHER and _likely(_OTHER[role], [name]))
     ]
     unread = [name for name in header if name not in columns.values()]
     hints = {
@@ -277,6 +293,7 @@ def tell_columns(
         warnings.warn("; ".join(parts), DataWarning, stacklevel=stacklevel)
 
 
+_OTHER = {"user": "item", "item": "user"}
 _READ_BY = {
     "rating": (_AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
     "timestamp": (_USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
@@ -294,7 +311,23 @@ def _is_expected(name: Hashable, columns: Mapping[str, Hashable]) -> bool:
     plain = _plain(name)
     has_twin = any(role in columns and _likely(role, [name]) for role in ("user", "item", "rating"))
     is_told = any(plain in _USUAL[role] for role in ("rating", "timestamp", "weight"))
-    return has_twin or plain in _QUALIFIERS or ("rating" not in columns and not is_told)
+    return has_twin or qualifies(name) or ("rating" not in columns and not is_told)
+
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def qualifies(name: Hashable) -> bool:
+    """Return whether a name is that of a column that says what a value means, or what its row is for.
+
+    Examples
+    --------
+    >>> qualifies("isTest"), qualifies("standard_units"), qualifies("marital_status"), qualifies("review_text")
+    (True, True, False, False)
+    """
+    words = map(str.casefold, _WORD.findall(str(name)[:_LONGEST]))
+    others = [word for word in words if not _NEUTRAL.fullmatch(word)]
+    return bool(others) and all(map(_QUALIFIES.fullmatch, others))
 
 
 def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) -> str:

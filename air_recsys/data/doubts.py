@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,16 @@ from air_recsys.exceptions import quoted
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _FEW = 25  # ratings, of which zeros tell nothing
+_NO_IDS = {"total", "totals", "grand total", "subtotal"}
+_BESIDE = {"all", "sum", "mean", "average", "avg", "median", "std", "count", "age", "sex", "gender", "zip", "zipcode"}
+"""Names that rows and columns of a wide table have where these are no users and items."""
+MISSING = frozenset(
+    ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
+)
+"""Texts that other programs write for what is missing."""
+_SOME = 10_000  # ratings that stand for all
+_DECADES = 1e4  # between the least and the largest of ratings that are no grades
+_MANY, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
 
 
 def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable]) -> Iterator[str]:
@@ -24,46 +35,94 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
                 yield f"ids such as {quoted(found[0])} {doubt}"
         if index.ids.dtype != object and index.ids.size and index.ids[0] == np.iinfo(np.int64).min:
             yield f"the {index.kind} id {index.ids[0]} is what becomes of a missing one: are ids missing?"
-    if str(users.ids[-1]) == str(items.ids[-1]) == "All":
-        yield "'All' counts as a user and as an item: leave out the margins of a pivot table"
+        if index.ids.dtype != object and index.ids.size > 1 and index.ids[0] == -1:
+            yield f"the {index.kind} id -1 is what categories have for a missing one: are ids missing?"
+        named = _NO_IDS if header else _NO_IDS | _BESIDE
+        for each in (id for id in index.ids.tolist() if isinstance(id, str) and id.casefold() in named):
+            yield f"{each!r} counts as {'a user' if index is users else 'an item'}: leave out totals and other columns"
     if header and users.lookup(header[:1])[0] >= 0 and items.lookup(header[1:])[0] >= 0:
         yield f"the names of the columns, {header[0]!r} and {header[1]!r}, are ids: is the header there twice?"
 
 
 def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
-    """Yield a line about zeros below other ratings, where all pairs have one, or most of whole ratings are 0."""
-    share, is_full = 1 - np.count_nonzero(ratings) / ratings.size, ratings.size == n_pairs
-    if share > 0 and (is_full or share >= 0.5) and ratings.size >= _FEW:
-        some, is_whole = np.unique(ratings), (ratings == np.trunc(ratings)).all()
-        if some[0] == 0 and some.size > 2 and (is_full or is_whole):
-            found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
-            yield f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
+    """Yield a line about zeros below other ratings: all pairs have one, or of whole ratings they are many or far."""
+    n_zeros, is_full = ratings.size - np.count_nonzero(ratings), ratings.size == n_pairs
+    if not n_zeros or ratings.size < _FEW or not (is_full or (ratings == np.trunc(ratings)).all()):
+        return
+    some = np.unique(ratings[:: max(1, ratings.size // _SOME)])
+    some, share = some[some != 0], n_zeros / ratings.size
+    is_far = some.size > 2 and some[0] > 2 * np.diff(some).min()
+    is_many = share >= 0.5 or (share >= 0.2 and n_zeros > 3 * np.count_nonzero(ratings == 1))
+    if some.size > 1 and some[0] > 0 and (is_full or is_far or is_many):
+        found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
+        yield f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
+
+
+def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
+    """Yield a line about ratings of which the largest would decide alone: over many decades, or counts."""
+    low, high = float(ratings.min()), float(ratings.max())
+    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MANY):
+        return
+    are_counts = low == 1 and np.mean(ratings == 1) > _MOST and bool((ratings == np.trunc(ratings)).all())
+    if high >= _DECADES * low or are_counts:
+        yield (
+            f"ratings lie between {low:g} and {high:g}: of affinities take air_recsys.dti.as_p_affinity, counts as of "
+            "plays are likes, AIR.for_likes (in the shell --ranking), or take their logarithm"
+        )
 
 
 def doubts_about_times(times: np.ndarray) -> Iterator[str]:
-    """Yield a line about times of which some are seconds since 1970, of the years 1985 to 2128, and others less."""
-    ends = float(times.min()), float(times.max())
-    if len({power for end in ends for power in range(4) if 5e8 <= end / 1000**power < 5e9}) > 1:
-        yield f"timestamps lie between {ends[0]:g} and {ends[1]:g}: are some seconds, and some milliseconds?"
+    """Yield lines about times that tell no order, are dates written as numbers, or of which some are of no such year.
+
+    The latter where most are seconds since 1970, or thousandths, ..., of the years 1985 to 2128.
+    """
+    low, high, some = float(times.min()), float(times.max()), times[:: max(1, times.size // _SOME)].astype(float)
+    if low == high and times.size >= _FEW:
+        yield f"all timestamps are {low:g}: they tell no order"
+    middle = float(np.median(some))
+    for unit in (1000.0**power for power in range(4) if 5e8 <= middle / 1000.0**power < 5e9):
+        if low < 5e8 * unit or high >= 5e9 * unit:
+            yield (
+                f"timestamps lie between {low:g} and {high:g}, most near {middle:g}: are some missing, or in another "
+                "unit, some seconds, and some milliseconds?"
+            )
+    days = some if low > 1e6 else 100 * some + 1  # of a month the first
+    are_dates = days.min() > 19e6 and days.max() < 22e6 and np.isin(days % 100, range(1, 32)).all()
+    if are_dates and np.isin(days // 100 % 100, range(1, 13)).all() and np.unique(days).size > 4:
+        yield f"timestamps such as {low:.0f} look like dates, and count as numbers: pd.to_datetime makes them dates"
 
 
 def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     """Return ids that look as if another program changed them, by what is odd."""
     texts = [each for each in ids if isinstance(each, str)]
     others = [each for each in ids if not isinstance(each, str)]
-    written = set(map(str, others))
-    composed = {each: unicodedata.normalize("NFC", each) for each in texts if not each.isascii()}
+    written, folded = set(map(str, others)), [_folded(each) for each in texts]
+    twice = {each for each, n in Counter(folded).items() if n > 1}
+    whole = [id for id in ids if not isinstance(id, str) or id.isdigit()]
+    strange = [id for id in texts if not any(map(str.isdigit, id))]
     odd = {
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
-        "are there in two forms of Unicode": [id for id, nfc in composed.items() if id != nfc and nfc in composed],
-        "are lists that were saved as text": [id for id in texts if id[:1] == "[" and id[-1:] == "]"],
+        "differ from others only in case, blanks, leading zeros or forms of Unicode, and are other ids": [
+            id for id, each in zip(texts, folded, strict=True) if each in twice
+        ],
+        "stand for missing ones elsewhere, and count as ids": [id for id in texts if id in MISSING],
+        "are lists that were saved as text": [id for id in texts if re.match(r"\[.*\]$|\{['\"]", id)],
         "are written for spreadsheets, and stay so": [id for id in texts if id[:2] == '="'],
     }
     if all(map(_NUMBER.fullmatch, texts)):
         odd["have a point or an exponent, and stay text"] = [id for id in texts if not id.lstrip("+-").isdigit()]
+    if len(strange) in (1, 2) and len(whole) == len(ids) - len(strange) > 4:
+        odd["are the only ones that are no integers, so that all are text"] = strange
     if not texts and all(isinstance(each, float) and each.is_integer() for each in others):
         odd["are floating point numbers that may have lost digits, so that two ids are one"] = others
     if not texts and all(isinstance(each, bytes) for each in others):
         odd["are bytes and no text"] = others
     return odd
+
+
+def _folded(text: str) -> str:
+    """Return what remains of an id without case, blanks, leading zeros and forms of Unicode."""
+    plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().replace("\u200b", "")
+    plain = re.sub(r"\s+", " ", plain)
+    return plain.lstrip("0") if plain.isdigit() else plain

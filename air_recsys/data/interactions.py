@@ -34,7 +34,7 @@ from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
-from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
+from air_recsys.data.repeated import Duplicates, RepeatedPairs, Rule, repeated_values
 from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated, outside_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
@@ -115,7 +115,7 @@ class Interactions:
     weights : array_like of float, shape (n_ratings,), optional
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
-        The value of a repeated pair.
+        The value of a repeated pair. With "mean" and "sum" its time is the latest.
     allow_negative : bool, optional
         Accept negative ratings; None accepts them with a warning where they are part of the scale, see the rules.
     rating_scale : tuple of float, optional
@@ -212,8 +212,7 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        if ratings.dtype == bool:
-            warnings.warn("ratings of True and False are taken as 1 and 0", DataWarning, stacklevel=2)
+        _tell_flags([ratings.dtype])
         return cls(
             users,
             items,
@@ -283,7 +282,10 @@ class Interactions:
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
             check_axes(matrix)
+            _tell_flags(matrix.dtypes.tolist() if missing is None else [])
             matrix = _with_nan(matrix)
+        elif missing is None:
+            _tell_flags([getattr(matrix, "dtype", None)])
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
@@ -598,12 +600,13 @@ class Interactions:
                 "(in the shell --duplicates)"
             )
         place: Duplicates = "last" if rule == "last" else "first"  # of what has no mean
+        moment: Rule = "latest" if rule in ("mean", "sum") else place  # the order of the rows does not count
         self.user_index, self.item_index = (
             pairs.resolve(index, place) for index in (self.user_index, self.item_index)
         )
         self._ratings = narrowed(pairs.resolve(self._ratings, rule))
         self.weights = None if self.weights is None else pairs.resolve(self.weights, rule)
-        self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, place)
+        self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, moment)
 
 
 def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> Interactions:
@@ -619,7 +622,10 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
 def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: int) -> tuple[IdIndex, Features]:
     """Return an index with the further ids of a table, and the features of all of them; places stay."""
     table = as_table(features, index.kind, index.ids)
-    whole = index.joined(table.index.to_numpy())
+    whole, n_known = index.joined(table.index.to_numpy()), int(table.index.isin(index.ids).sum())
+    if 2 * n_known < min(len(index), len(table)):
+        told = f"features of {n_known} of {len(index)} {index.kind}s of the data, and of {len(table) - n_known} others"
+        warnings.warn(f"{told}: are their ids those of the data?", DataWarning, stacklevel=stacklevel)
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
     return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
@@ -692,7 +698,7 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
 
     In a matrix, sparse, dense or a wide DataFrame, a 0 is no like. In a table with one row per pair each row is one,
     whatever its rating. Without a column of ratings a repeated one counts once. With `timed` a column ``timestamp`` is
-    read where there is one; a repeated like has the time of its first row.
+    read where there is one; a repeated like has its latest time.
 
     Examples
     --------
@@ -703,6 +709,8 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     3
     """
     if isinstance(data, Interactions):
+        if data.ratings.min() <= 0:
+            _tell_values_of_likes(data.ratings)
         return data
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
@@ -711,14 +719,25 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         return matrix if likes.all() else matrix.select(likes)
     times = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
-        return Interactions.from_frame(data, rating=None, **times, duplicates="first")
+        return Interactions.from_frame(data, rating=None, **times, duplicates="mean")
     likes = Interactions.from_frame(data, **times, allow_negative=allow_negative)
-    low, high = likes.ratings.min(), likes.ratings.max()
-    if low < high or low <= 0:
-        mend = f": leave out the {np.count_nonzero(likes.ratings <= 0)} of 0 or less" if low <= 0 else ""
-        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
-        warnings.warn(told, DataWarning, stacklevel=4)
+    _tell_values_of_likes(likes.ratings)
     return likes
+
+
+def _tell_values_of_likes(ratings: np.ndarray) -> None:
+    """Warn of ratings that differ, or are none of a like, where each counts as one."""
+    low, high = ratings.min(), ratings.max()
+    if low < high or low <= 0:
+        mend = f": leave out the {np.count_nonzero(ratings <= 0)} of 0 or less" if low <= 0 else ""
+        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
+        warnings.warn(told, DataWarning, stacklevel=5)
+
+
+def _tell_flags(kinds: Sequence[Any]) -> None:
+    """Warn where all columns of ratings are flags."""
+    if kinds and all(str(kind) in ("bool", "boolean") for kind in kinds):
+        warnings.warn("ratings of True and False are taken as 1 and 0", DataWarning, stacklevel=3)
 
 
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:

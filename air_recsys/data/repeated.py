@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 Duplicates = Literal["error", "first", "last", "mean", "sum"]
+Rule = Literal[Duplicates, "latest"]
 _AT_ONCE = 1 << 20  # pairs that are looked up together
 
 
@@ -36,11 +37,11 @@ class RepeatedPairs:
         """Number of ratings beyond one of each pair."""
         return self.rows.size - self._first.size
 
-    def resolve(self, values: np.ndarray, rule: Duplicates) -> np.ndarray:
+    def resolve(self, values: np.ndarray, rule: Rule) -> np.ndarray:
         """Return one value of each pair, in the order of the values.
 
-        The value of a repeated pair is its first or last one, in the place of that, or the mean or the sum of its
-        values, in the place of the first.
+        The value of a repeated pair is its first or last one, in the place of that, or the mean, the sum or, of times,
+        the latest of its values, in the place of the first.
         """
         kept = self._last if rule == "last" else self._first
         stays = np.ones(self._n_ratings, dtype=bool)
@@ -50,6 +51,9 @@ class RepeatedPairs:
             total = np.bincount(self._group, weights=values[self.rows])
             values = values.astype(np.float64)
             values[kept] = total / np.bincount(self._group) if rule == "mean" else total
+        elif rule == "latest":
+            values = values.copy()
+            np.maximum.at(values, kept[self._group], values[self.rows])
         return values[stays]
 
 

@@ -14,6 +14,7 @@ _ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: number
 _OUTSIDE = 0.1  # share of test ratings beyond the training ratings that chance does not explain
 _FEW = 5  # test ratings that may all be equal
 _CODES = (99.0, 999.0, 9999.0, 99999.0)
+_FEWEST = 5  # other numbers, beside which one is far
 
 
 def as_scale(rating_scale: Any) -> Scale:
@@ -84,6 +85,23 @@ def hint_at_scale(ratings: np.ndarray) -> str:
     """Return how to state the scale of finite ratings, codes for missing left out."""
     low, high, _ = _without_code(ratings)
     return f"rating_scale=({low:g}, {high:g}) (in the shell --rating-scale={low:g},{high:g})"
+
+
+def code_among(numbers: np.ndarray) -> float | None:
+    """Return the end of some numbers that is probably a code for missing: 0, -1, 99, ... far from all others.
+
+    Examples
+    --------
+    >>> code_among(np.array([0.0, 1990, 1991, 1999, 2000, 2003])), code_among(np.array([-1.0, 20, 30, 41, 52, 60]))
+    (0.0, -1.0)
+    """
+    for code in (numbers.min(), numbers.max()):
+        others = numbers[numbers != code]
+        if abs(code) in (0, 1, 9, *_CODES) and np.unique(others).size >= _FEWEST:
+            gap = max(others.min() - code, code - others.max())
+            if gap > np.ptp(others) or (code == -1 and others.min() >= 0):
+                return float(code)
+    return None
 
 
 def _without_code(ratings: np.ndarray) -> tuple[float, float, float | None]:

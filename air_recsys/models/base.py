@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
@@ -120,7 +121,10 @@ class Recommender(KnowsSimilarities, SavedModel):
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_interactions`."""
-        return as_interactions(interactions, reads=self.columns_read, **how)
+        data = as_interactions(interactions, reads=self.columns_read, **how)
+        for doubt in doubts_about_span(data.ratings):
+            warnings.warn(doubt, DataWarning, stacklevel=4)
+        return data
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from air_recsys import SimilarityGraph
 from air_recsys.adapters.sklearn import AIRImputer
-from air_recsys.exceptions import DataWarning, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
 NAN = np.nan
 N_SAMPLES, N_FEATURES = 30, 6
@@ -244,3 +244,9 @@ def test_clone_and_refit():
     np.testing.assert_array_equal(fitted.fit_transform(gappy()), fresh.fit_transform(gappy()))
     assert fitted.n_iter_ == 60
     assert not np.array_equal(fitted.set_params(random_state=1).fit_transform(gappy()), fresh.transform(gappy()))
+
+
+def test_text_is_refused_in_words_of_the_library():
+    for table in (pd.DataFrame({"a": [1.0, 2.0], "c": ["red", "blue"]}), np.array([[1, "red"], [2, None]], object)):
+        with pytest.raises(DataError, match=r"expected numbers or NaN in each column, found text .*'red'"):
+            AIRImputer().fit(table)

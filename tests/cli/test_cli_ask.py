@@ -12,6 +12,7 @@ from page_reader import data_of
 from air_recsys import AIR
 from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.evaluation.results.table import format_number
+from air_recsys.exceptions import DataWarning
 from air_recsys.models import GraphRanker
 
 
@@ -239,7 +240,8 @@ def test_report_writes_a_page_and_prints_the_errors(shelf, tmp_path, ids):
 def test_text_ids_that_look_like_numbers(tmp_path):
     data = ratings("integer").astype({"user": str, "item": str})
     data.loc[0, "user"] = "someone"
-    AIR.for_completion(n_epochs=10, device="cpu", random_state=0).fit(data).save(tmp_path / "model.air")
+    with pytest.warns(DataWarning, match="'someone' are the only ones that are no integers"):
+        AIR.for_completion(n_epochs=10, device="cpu", random_state=0).fit(data).save(tmp_path / "model.air")
     ratings("integer").to_csv(tmp_path / "test.csv", index=False)
     ended = asked("report", tmp_path / "model.air", "--out", tmp_path / "page.html", "--test", tmp_path / "test.csv")
     assert "not in the training data" not in ended.out

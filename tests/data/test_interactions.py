@@ -160,12 +160,14 @@ def test_negative_ratings_need_a_word():
 @given(triples_of_four, st.sampled_from(["first", "last", "mean", "sum"]))
 def test_rules_for_repeated_pairs_are_those_of_pandas(rows, rule):
     table = pd.DataFrame(rows, columns=["user", "item", "rating"]).assign(weight=range(1, len(rows) + 1))
-    table["timestamp"] = table["weight"]
+    table["timestamp"] = table["row"] = table["weight"]
     columns = {"timestamps": table["timestamp"], "weights": table["weight"]}
     data = Interactions(table["user"], table["item"], table["rating"], range(4), range(4), **columns, duplicates=rule)
     place = "last" if rule == "last" else "first"
-    rules = {"rating": rule, "timestamp": place, "weight": rule}
-    expected = table.groupby(["user", "item"], as_index=False).agg(rules).sort_values("timestamp", ignore_index=True)
+    moment = "max" if rule in ("mean", "sum") else place
+    rules = {"rating": rule, "timestamp": moment, "weight": rule, "row": place}
+    expected = table.groupby(["user", "item"], as_index=False).agg(rules).sort_values("row", ignore_index=True)
+    del expected["row"]
     pd.testing.assert_frame_equal(data.to_frame(), expected, check_dtype=False)
 
 

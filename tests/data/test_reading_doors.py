@@ -9,6 +9,7 @@ import pickle
 import threading
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +19,17 @@ import pytest
 import scipy.sparse as sp
 from attacks.reading import misread_files
 
-from air_recsys import Interactions
+from air_recsys import GlobalMean, Interactions
 from air_recsys.data.features import Encoding
 from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.datasets import read_features, read_ratings, read_similarity
-from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning
+from air_recsys.exceptions import AirRecsysError, DataError, DataFileError, DataWarning
+from air_recsys.models.drug_target.pairs import as_pairs
 from air_recsys.storage.reading import checked_sparse
 
+pytestmark = pytest.mark.filterwarnings("ignore:ids such as 'null' stand for missing ones elsewhere")
 IDS = ["NA", "null", "007", "ann"]  # texts, none of them missing
 ITEMS = ["x", "y"]
 
@@ -403,10 +406,26 @@ def test_what_is_no_table_is_named(tmp_path):
         read_similarity(path, "item")
 
 
+SEVERAL = [(user, item) for user in range(6) for item in range(5)]
+
+
+def rows_of(user: Callable[[int], object], item: Callable[[int], object] = str, rating: Any = 3) -> str:
+    return "".join(f"{user(u)},{item(i)},{rating(u, i) if callable(rating) else rating}\n" for u, i in SEVERAL)
+
+
 DOUBTS = {
+    rows_of(lambda u: "uU"[u % 2] + str(u // 2)): "ids such as 'U0' differ from others only in case",
+    rows_of(lambda u: f"Ann{' ' * (1 + u % 2)}Lee{u // 2}"): "differ from others only in case, blanks",
+    rows_of(lambda u: "0" * (u % 2) + str(1 + u // 2)): "'01' differ from others only in case, blanks, leading zeros",
+    rows_of(lambda u: u or "someone"): "ids such as 'someone' are the only ones that are no integers",
+    rows_of(str, lambda i: f"i{i}" if i else "NaT"): "ids such as 'NaT' stand for missing ones elsewhere",
+    rows_of(str, lambda i: f"i{i}" if i else "total"): "'total' counts as an item: leave out totals",
+    rows_of(str, lambda i: i - 1): "the item id -1 is what categories have for a missing one",
+    rows_of(str, str, lambda u, i: 0 if u == i else 5 + i): "17 % of the ratings are 0: a 0 counts as a rating",
+    rows_of(str, str, lambda u, i: 0 if u % 3 == 0 else 2 + i): "33 % of the ratings are 0: a 0 counts as a rating",
     "1.0,x,5\n2.0,x,3\n1,y,2\n": "ids such as '1.0' have a point or an exponent",
     "ann, x,5\nbob,y,3\n": "ids such as ' x' begin or end with a blank",
-    "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "in two forms of Unicode",
+    "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "differ from others only in .* forms of Unicode",
     "".join(f"{n % 7},{n // 7},{(n % 3 == 0) * (n % 10)}\n" for n in range(48)): "71 % of the ratings are 0",
 }
 
@@ -437,6 +456,136 @@ def test_what_a_frame_may_mean_otherwise_is_said(kind):
     data, match = FRAMES[kind]
     with pytest.raises((AirRecsysError, DataWarning), match=match):
         as_interactions(data)
+
+
+WIDE_FRAME = pd.DataFrame(np.tile([5.0, 3.0, np.nan], (4, 1)), list("abcd"), list("xyz"))
+BESIDE: dict[str, tuple[pd.DataFrame, str]] = {
+    "features": (WIDE_FRAME.assign(age=[20, 30, 40, 50]), "'age' counts as an item"),
+    "means": (WIDE_FRAME.T.assign(Average=4.0).T, "'Average' counts as a user"),
+    "flags": (WIDE_FRAME > 4, "True and False are taken as 1 and 0"),
+    "exchanged": (LONG_FRAME.set_axis(["item", "user", "movieId"], axis=1), "columns not read: 'movieId'"),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_what_a_wide_frame_holds_beside_ratings_is_said(kind):
+    frame, match = BESIDE[kind]
+    with pytest.warns(DataWarning, match=match):
+        as_interactions(frame) if kind != "exchanged" else as_likes(frame)
+
+
+QUALIFYING = (
+    "split split_index isTest fold order_status is_deleted deleted_at cancelled spam max_rating out_of currency sign "
+    "n_ratings num_votes sample_weight propensity organism assay_type standard_units data_validity_comment"
+)
+
+
+@pytest.mark.parametrize("name", QUALIFYING.split(" "))
+def test_columns_that_qualify_a_rating_are_named_at_every_door(name, tmp_path):
+    frame, pairs = LONG_FRAME.assign(**{name: 1}), LONG_FRAME.set_axis(["drug", "target", "value"], axis=1)
+    frame.to_csv(tmp_path / "ratings.csv", index=False)
+    with pytest.warns(DataWarning, match=f"columns not read: '{name}'"):
+        Interactions.from_frame(frame)
+    with pytest.warns(DataWarning, match=f"columns not read: '{name}'"):
+        read_ratings(tmp_path / "ratings.csv")
+    with pytest.warns(DataWarning, match=rf"does not read \['{name}'\]"):
+        as_pairs(pairs.assign(**{name: 1}))
+
+
+@pytest.mark.parametrize("name", ["title", "genres", "verified_purchase", "helpful_vote", "price", "marital_status"])
+def test_columns_that_are_features_are_left_in_silence(name):
+    assert Interactions.from_frame(LONG_FRAME.assign(**{name: 1})).n_ratings == len(LONG_FRAME)
+
+
+def test_a_column_has_one_role_and_a_name_of_the_other_side_is_said():
+    frame = LONG_FRAME.set_axis(["userId", "movieId", "rating"], axis=1)
+    with pytest.warns(DataWarning, match="columns read: 'movieId' as user, 'userId' as item"):
+        Interactions.from_frame(frame, user="movieId", item="userId")
+    for roles in ({"item": "user"}, {"rating": "item"}, {"timestamp": "rating"}):
+        with pytest.raises(DataError, match="expected a column of its own for each role, found"):
+            Interactions.from_frame(LONG_FRAME, **roles)
+
+
+TIMES: dict[str, tuple[Any, str | None]] = {
+    "none": (
+        [0, *range(1_500_000_000, 1_500_000_030)],
+        "lie between 0 and 1.5e.09, most near 1.5e.09: are some missing",
+    ),
+    "far": ([*range(1_500_000_000, 1_500_000_030), 253_402_300_799], "are some missing, or in another unit"),
+    "1900": ([pd.Timestamp("1900-01-01"), *pd.date_range("2017", periods=30)], "are some missing"),
+    "dates": ([*range(20200101, 20200129)], "timestamps such as 20200101 look like dates, and count as numbers"),
+    "months": ([202001, 202002, 202003, 202011, 202012], "timestamps such as 202001 look like dates"),
+    "one": ([5] * 30, "all timestamps are 5: they tell no order"),
+    "seconds": ([*range(1_500_000_000, 1_500_000_030)], None),
+    "Excel": ([44197.5, 44198, 44199.25], None),
+    "years": ([*range(1990, 2020)], None),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_that_are_none_are_said(kind):
+    times, match = TIMES[kind]
+    frame = pd.DataFrame({"user": 1, "item": range(len(times)), "rating": 4.0, "timestamp": times})
+    with pytest.warns(DataWarning, match=match) if match else nullcontext():
+        Interactions.from_frame(frame, timestamp="timestamp")
+
+
+def test_likes_again_have_their_latest_time_in_any_order_of_the_rows():
+    rows = pd.DataFrame({"user": [1, 1, 2, 1], "item": list("xyxx"), "timestamp": [2, 3, 4, 9]})
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
+        likes = as_likes(rows.iloc[order], timed=True).to_frame().sort_values(["user", "item"])
+        assert likes["timestamp"].tolist() == [9, 3, 4]
+        assert likes["rating"].tolist() == [1, 1, 1]
+
+
+def test_ratings_of_0_or_less_are_said_where_each_is_a_like():
+    with pytest.warns(DataWarning, match=r"whatever its rating, found -1\.\.1: leave out the 1 of 0 or less"):
+        as_likes(Interactions([0, 0], [0, 1], [1, -1], [0], [0, 1], allow_negative=True))
+
+
+def test_true_and_false_of_a_file_are_said(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\nann,x,TRUE\nbob,y,FALSE\n")
+    with pytest.warns(DataWarning, match="True and False are taken as 1 and 0, the first is TRUE"):
+        assert read_ratings(path).ratings.tolist() == [1, 0]
+
+
+CELLS: dict[str, tuple[list[Any], str | None]] = {
+    "age": ([-1, 22, 35, 44, 51, 60], "-1 counts as a number of the column 'cells', far from the others"),
+    "codes": ([22, 35, 44, 51, 60, 999], "999 counts as a number"),
+    "years": ([0, 1990, 1991, 1995, 2003, 2010], "0 counts as a number"),
+    "minutes": (["90 min", "100 min", "90 min"], "count as levels, and not as numbers, for '90 min' is none"),
+    "prices": (["$4.99", "$9.99", "$4.99"], "count as levels, and not as numbers"),
+    "dates": (["2000-01-01", "2001-01-01", "2000-01-01"], "count as levels, and not as numbers"),
+    "JSON": (["{'id': 1}", "{'id': 2}", "{'id': 1}"], "count as one level each: join lists by"),
+    "case": (
+        ["Drama", "drama", "War"] * 2,
+        "levels such as 'Drama' of the column 'cells' stand for a missing one, or",
+    ),
+    "missing": (["Drama", "N/A", "War"] * 2, "levels such as 'N/A' of the column 'cells'"),
+    "usual": (["PG-13", "R", "2D", "1990s", "none"] * 2, None),
+    "counts": ([0, 1, 2, 3, 5, 8], None),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_what_cells_of_features_may_mean_otherwise_is_said(kind):
+    cells, match = CELLS[kind]
+    with pytest.warns(DataWarning, match=match) if match else nullcontext():
+        Encoding.of(pd.DataFrame({"cells": cells}), "item")
+
+
+def test_ratings_over_many_decades_are_said_at_fit():
+    raw = pd.DataFrame(SEVERAL, columns=["user", "item"]).assign(rating=np.geomspace(0.01, 1e4, len(SEVERAL)))
+    with pytest.warns(DataWarning, match=r"between 0.01 and 10000: of affinities take air_recsys\.dti\.as_p_affinity"):
+        GlobalMean().fit(raw)
+    assert GlobalMean().fit(raw.assign(rating=np.linspace(0.5, 17, len(raw)))).interactions_.n_ratings == len(raw)
+
+
+def test_features_of_few_items_and_of_many_others_are_said():
+    data = Interactions.from_frame(LONG_FRAME)
+    with pytest.warns(DataWarning, match="features of 1 of 3 items of the data, and of 9 others: are their ids"):
+        data.with_features(item=pd.DataFrame({"year": range(10)}, [9, *range(10, 19)]))
 
 
 def test_times_of_two_units_and_a_second_header_are_said(tmp_path):

@@ -214,6 +214,7 @@ def test_nothing_of_the_future_is_known_in_a_split_in_time():
 # ---------------------------------------------------------------- what is refused
 
 
+@pytest.mark.filterwarnings("ignore:all timestamps are 1")
 def test_what_knows_nothing_of_time_says_so():
     frame = parts()[0]
     with pytest.raises(DataError, match="time='drift' needs ratings with timestamps, found none"):

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from air_recsys.data.doubts import MISSING
+from air_recsys.data.scales import code_among
 from air_recsys.exceptions import DataError, DataWarning, quoted
 
 
@@ -98,6 +100,9 @@ KINDS = ("number", "flag", "levels")
 SEPARATORS = ("|", ",", ";")
 """Signs between the levels of a text; the latter ones only where the parts between them repeat."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+_MEASURE = re.compile(
+    r"(?=.*[$€£¥% ])[$€£¥]?\s?[+-]?\d[\d.,]*\s?(%|[A-Za-z]+)?|\d{4}-\d\d-\d\d.*|[$€£¥]?\d{1,3}(,\d{3})+"
+)
 MOST = 1000
 """Features that a table may have."""
 _LARGEST = 1e150  # of a number, whose square is finite
@@ -146,6 +151,9 @@ class Column(NamedTuple):
             return None
         if np.isin(numbers, (0.0, 1.0)).all():
             return cls(name, "flag", (float(numbers.mean()),))
+        if (code := code_among(numbers)) is not None:
+            told = f"{code:g} counts as a number of the column {name!r}, far from the others: is it a missing one?"
+            warnings.warn(told, DataWarning, stacklevel=2)
         deviation = float(numbers.std())
         return cls(name, "number", (float(numbers.mean()),), deviation) if deviation > 0 else None
 
@@ -188,6 +196,11 @@ def _of_levels(name: str, cells: pd.Series) -> Column | None:
     separator = _separator_of(name, cells)
     counts: pd.Series = _levels_of(name, cells, separator).value_counts()
     told = pd.Series(counts[(counts > 1) & (counts < len(cells))]).sort_index()
+    alike = pd.Series(told.index, dtype=object).map(lambda level: str(level).casefold()).duplicated(keep=False)
+    odd = [level for level, is_alike in zip(told.index, alike, strict=True) if is_alike or level in MISSING]
+    if odd:
+        what = "stand for a missing one, or differ only in case, and count as levels of their own"
+        warnings.warn(f"levels such as {quoted(odd[0])} of the column {name!r} {what}", DataWarning, stacklevel=2)
     if len(told) > MOST:
         raise DataError(
             f"expected at most {MOST} levels in the column {name!r}, found {len(told)}: leave it out, or join "
@@ -204,12 +217,12 @@ def _separator_of(name: str, cells: pd.Series) -> str:
     if name.endswith("_seq"):  # of RecBole
         return " "
     texts = list(dict.fromkeys(cell for cell in cells.tolist() if isinstance(cell, str)))
-    numbers = set(filter(_NUMBER.fullmatch, texts))
-    other = next((text for text in texts if "," in text or text not in numbers), None)
+    numbers = {text for text in texts if _NUMBER.fullmatch(text) or _MEASURE.fullmatch(text)}
+    other = next((text for text in texts if "," in text or not _NUMBER.fullmatch(text)), None)
     if other is not None and 2 * len(numbers) >= len(texts):
         told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
         warnings.warn(told, DataWarning, stacklevel=2)
-    if any(text[:1] == "[" and text[-1:] == "]" for text in texts):
+    if any(re.match(r"\[.*\]$|\{['\"]", text) for text in texts):
         told = f"texts of the column {name!r} such as {quoted(texts[0])} count as one level each: join lists by |"
         warnings.warn(told, DataWarning, stacklevel=2)
     if any(SEPARATORS[0] in text for text in texts):

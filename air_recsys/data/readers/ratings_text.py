@@ -163,9 +163,20 @@ def _read_parts(path: Path, text: TextForm, passed: Passed) -> tuple[RatingColum
                 columns.append(part)
     if has_short_lines:
         text.check_fields(path)
+    if names.rating is not None and columns.size:
+        _tell_flags(path, text, names.rating)
     if lines.n_lines > columns.size + (text.header is None):
         check_spans(path, text.form)
     return columns, False
+
+
+def _tell_flags(path: Path, text: TextForm, rating: str) -> None:
+    """Warn where the first rating is true or false, which pandas takes as 1 and 0."""
+    records = text.form.records(path)
+    header = next(records)[1] if text.header is None else text.header
+    if (found := next(records)[1][header.index(rating)]).casefold() in ("true", "false"):
+        told = f"{path}: ratings of True and False are taken as 1 and 0, the first is {found}"
+        warnings.warn(told, DataWarning, stacklevel=6)
 
 
 def _is_broken(part: pd.DataFrame, names: ColumnNames) -> bool:

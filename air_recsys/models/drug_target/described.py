@@ -197,7 +197,7 @@ def _table(similarity: np.ndarray, ids: pd.Index) -> pd.DataFrame:
 
 _POWERS = {"M": 0, "mM": 3, "uM": 6, "nM": 9, "pM": 12}
 _LEAST, _LARGEST = 1e-14, 1e-1  # mol/l: tighter and looser than what is measured
-_OF_LOGARITHMS, _MANY = (2, 12), 10  # values that are pKd already, where they are so many
+_OF_LOGARITHMS, _MANY = 12, 10  # the largest of values that are logarithms already, where they are so many
 _NAMED = 5
 
 Table = TypeVar("Table", pd.Series, pd.DataFrame)
@@ -220,7 +220,7 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
     Warns
     -----
     DataWarning
-        If rows are below 0.01 pM or above 0.1 M, as if units were mixed, or all are like pKd already.
+        If rows are below 0.01 pM or above 0.1 M, as if units were mixed, or all are like logarithms already.
 
     Examples
     --------
@@ -236,7 +236,8 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
         raise DataError(f"expected affinities as numbers, found {error}") from None
     wrong = _rows(values.index, ~(np.isnan(numbers) | ((numbers > 0) & np.isfinite(numbers))))
     if wrong:
-        raise DataError(f"expected positive affinities, found others in {len(wrong)} rows: {quoted(wrong[:_NAMED])}")
+        found = f"found others, such as logarithms, in {len(wrong)} rows: {quoted(wrong[:_NAMED])}"
+        raise DataError(f"expected positive affinities, {found}")
     molar = numbers / 10.0 ** _POWERS[unit]
     if strange := _rows(values.index, (molar < _LEAST) | (molar > _LARGEST)):
         warnings.warn(
@@ -246,8 +247,9 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
             stacklevel=2,
         )
     known = numbers[~np.isnan(numbers)]
-    if known.size >= _MANY and _OF_LOGARITHMS[0] <= known.min() and known.max() <= _OF_LOGARITHMS[1]:
-        told = f"all values lie in {known.min():g}..{known.max():g}, as if they were pKd already"
+    least = 0 if unit in ("nM", "pM") else 2  # in larger units logarithms are negative
+    if known.size >= _MANY and least <= known.min() and known.max() <= _OF_LOGARITHMS:
+        told = f"all values lie in {known.min():g}..{known.max():g}, as if they were pKd or another logarithm already"
         warnings.warn(told, DataWarning, stacklevel=2)
     found: Any = values.astype(np.float64)
     found[:] = -np.log10(molar)

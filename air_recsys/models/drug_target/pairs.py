@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.columns import qualifies
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.readers.pairs_file import TARGETS
@@ -117,7 +118,9 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
             f"expected one column of values named {', '.join(_VALUES[:-1])} or {_VALUES[-1]}, or none where all pairs "
             f"interact, found {quoted(values or numbers)}: rename it, or drop it (in the shell --value-column)"
         )
-    unread = [name for name in others if not values or re.search("drug|target", str(name).casefold())]
+    unread = [
+        name for name in others if not values or qualifies(name) or re.search("drug|target", str(name).casefold())
+    ]
     if unread:
         meaning = "" if values else ", all of which interact"
         told = f"reads pairs of {quoted(read[0])} and {quoted(read[1])}{meaning}, but does not read {quoted(unread)}"

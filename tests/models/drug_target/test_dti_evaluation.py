@@ -149,8 +149,11 @@ def test_affinities_of_mixed_units_are_named() -> None:
     assert np.isnan(found["c"])
     table = as_p_affinity(pd.DataFrame({"t": [1e-9, 1e-6]}, ["a", "b"]), unit="M")
     assert table["t"].tolist() == pytest.approx([9, 6])
-    with pytest.warns(DataWarning, match=r"all values lie in 4\.\.9, as if they were pKd already"):
+    with pytest.warns(DataWarning, match=r"all values lie in 4\.\.9, as if they were pKd or another"):
         as_p_affinity(pd.Series(np.linspace(4, 9, 10)))
+    with pytest.warns(DataWarning, match=r"all values lie in 0\.5\.\.4, as if they were pKd or another logarithm"):
+        as_p_affinity(pd.Series(np.linspace(0.5, 4, 10)))  # log10 of nM
+    assert as_p_affinity(pd.Series(np.linspace(0.5, 4, 10)), unit="uM").min() > 5  # µM are small
 
 
 SINGLE = pd.DataFrame(np.eye(6) * (np.arange(6) == 0))
@@ -168,7 +171,7 @@ SINGLE = pd.DataFrame(np.eye(6) * (np.arange(6) == 0))
         (lambda: evaluate_pairs(DrugTargetAIR(), WHOLE, setting="cvs2"), DataError, "hides whole"),
         (lambda: enrichment([0, 0], [1, 2]), DataError, "at least one label 1"),
         (lambda: enrichment([0, 1], [1, 2], share=0), ParameterError, "share must be"),
-        (lambda: as_p_affinity(pd.Series([1.0, 0.0], ["a", "b"])), DataError, "found others in 1 rows: ['b']"),
+        (lambda: as_p_affinity(pd.Series([1.0, 0.0], ["a", "b"])), DataError, "such as logarithms, in 1 rows: ['b']"),
         (lambda: as_p_affinity(pd.Series(["1", ">10"])), DataError, "as numbers"),
     ],
 )

@@ -271,11 +271,15 @@ def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
     stored = sp.csr_array(rare())
     table = Interactions.from_csr(stored).to_frame()
     rated = table.assign(rating=np.arange(len(table)) % 6)
+    positive = Interactions.from_frame(rated.assign(rating=rated["rating"] + 1))
     stored.data[::2] = 0
     dense, n_stored = stored.toarray(), stored.nnz
     without = sp.csr_array(dense)
     assert without.nnz < n_stored
-    for alike in ((without, stored, dense, pd.DataFrame(dense)), (table, Interactions.from_frame(rated))):
+    for alike in (
+        (without, stored, dense, pd.DataFrame(dense)),
+        (table, positive),
+    ):
         first, *others = (GraphRanker(**GIVEN).fit(each).recommend(np.arange(USERS), 5) for each in alike)
         for other in others:
             pd.testing.assert_frame_equal(other, first)

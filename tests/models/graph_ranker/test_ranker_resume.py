@@ -246,7 +246,7 @@ def checkpoint(tmp_path_factory) -> Path:
     return path
 
 
-TIMED = Interactions.from_frame(likes().to_frame().assign(time=1), timestamp="time")
+TIMED = Interactions.from_frame(likes().to_frame().assign(time=range(likes().n_ratings)), timestamp="time")
 
 
 @pytest.mark.parametrize(
