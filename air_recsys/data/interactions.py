@@ -606,11 +606,11 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
 
 
 def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: int) -> tuple[IdIndex, Features]:
-    """Return an index with the further ids of a table, and the features of all of them; places stay."""
+    """Return an index with the further ids of a table, and the features of all of them; a given graph stays."""
     table = as_table(features, index.kind, index.ids)
     whole = index.joined(table.index.to_numpy())
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
-    return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
+    return whole, found if before is None else replace(before.grown(len(whole)), encoding=found.encoding, values=found.values)
 
 
 _LONG_FRAME = (

@@ -244,7 +244,7 @@ def test_ratings_too_few_for_factors_go_with_features(solver):
 
 
 def test_models_that_read_no_features_say_so():
-    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), AIR.for_ratings(solver="adam")):
+    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), DMF()):
         with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
             who.fit(of_items().interactions_)
     with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):

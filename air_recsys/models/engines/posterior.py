@@ -78,10 +78,14 @@ class PosteriorEngine:
         of_solver: dict[str, Any] = (
             {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
         )
-        for name, known, strength in zip(STRENGTH_NAMES, data.has_places, self.strengths, strict=True):
+        for name, known, strength in zip(STRENGTH_NAMES, self.knows(data), self.strengths, strict=True):
             if known and getattr(self.solver, name) == "auto":
                 of_solver[name] = strength
         return {name: value for name, value in of_setup.items() if getattr(self.setup, name) == "auto"} | of_solver
+
+    def knows(self, data: Extent) -> tuple[bool, bool]:
+        """The sides with given similarities."""
+        return data.has_places
 
     @property
     def strengths(self) -> tuple[float, float]:

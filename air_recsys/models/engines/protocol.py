@@ -65,6 +65,10 @@ class Engine(Protocol):
         """The numbers behind the parameters that are "auto", as far as they have one."""
         ...
 
+    def knows(self, data: Interactions) -> tuple[bool, bool]:
+        """Whether something is known of users, and of items, whose strength is a parameter."""
+        ...
+
     def width(self, data: Interactions) -> int | None:
         """The columns of the factors; None is full width."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalEr
 from air_recsys.models.engines import Engine
 from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
-from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.splits import random_holdout
 from air_recsys.training import GradientDescent, train
 
@@ -171,12 +170,8 @@ def _rmse(squared_errors: np.ndarray) -> float:
 
 
 STRENGTHS = 0.0, 0.1, 0.3, 0.7
+STRENGTHS_OF_OBJECTIVE = 0.0, 0.3, 1.0, 3.0
 _ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
-
-
-def open_strengths(data: Interactions, still_open: Collection[str]) -> list[str]:
-    """The strengths without a value, of sides that have a given graph."""
-    return [name for name, known in zip(STRENGTH_NAMES, data.has_places, strict=True) if known and name in still_open]
 
 
 def search_strengths(
@@ -184,8 +179,11 @@ def search_strengths(
     engine_of: Callable[[Form], Engine],
     data: Interactions,
     rng: np.random.Generator,
+    strengths: Sequence[float] = STRENGTHS,
 ) -> Selection:
     """The strengths with the lowest errors on hidden ratings, one parameter after the other.
+
+    Sweeps are those of a whole training, descents half of one.
 
     Ctrl-C ends the search with the best so far.
     """
@@ -194,12 +192,12 @@ def search_strengths(
     shown, hidden = data.select(split.train), data.select(split.test)
     seed, chosen = int(rng.integers(2**63 - 1)), Selection()
     for name in names:
-        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
+        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in strengths]
         candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
         interrupted = False
         try:
             for candidate in candidates:
-                candidate.go_on(1.0)
+                candidate.go_on(1.0 if strengths == STRENGTHS else _LONGEST)
         except KeyboardInterrupt:
             interrupted = True
         chosen = joined(chosen, selection_of(candidates, interrupted))
