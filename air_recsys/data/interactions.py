@@ -610,7 +610,9 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     table = as_table(features, index.kind, index.ids)
     whole = index.joined(table.index.to_numpy())
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
-    return whole, found if before is None else replace(before.grown(len(whole)), encoding=found.encoding, values=found.values)
+    return whole, found if before is None else replace(
+        before.grown(len(whole)), encoding=found.encoding, values=found.values
+    )
 
 
 _LONG_FRAME = (

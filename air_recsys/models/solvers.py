@@ -154,9 +154,9 @@ class Adam(Regularization, Descent, Solver):
     user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
         The graph and smoothness terms, see `Regularization`.
     user_graph_strength, item_graph_strength : float or "auto"
-        Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the rows with
-        the nearest features. In the unit that "auto" gives to `user_graph_reg`. "auto" is the one of 0, 0.3, 1 and 3
-        with the lowest error on hidden ratings.
+        Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the ten rows
+        with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 1 with
+        the lowest error on hidden ratings.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, NotFittedError, ParameterError
-from air_recsys.models import BiasModel, GraphRanker, Recommender
+from air_recsys.models import DMF, BiasModel, GraphRanker, Recommender
 
 N_USERS, N_ITEMS, N_NEW = 120, 90, 10
 SMALL: dict[str, Any] = {**CPU, "n_factors": 3, "graph_neighbors": 5}

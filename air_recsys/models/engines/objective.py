@@ -13,7 +13,7 @@ import torch
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines.objective_rows import ObjectiveRows
-from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
+from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
@@ -107,6 +107,7 @@ class ObjectiveEngine:
                 "DMF and its like read no features and no similarities of users and items, found some: leave them "
                 "out, or use AIR"
             )
+        check_strengths(terms, self.knows(data))
         if descent.bias_decay > 0 and not descent.biases:
             warn_of_unread("bias_decay", descent.bias_decay, "biases=True")
         if descent.unobserved_weight > 0 and (descent.biases or descent.center):
@@ -236,7 +237,9 @@ class ObjectiveEngine:
         validation = None if held_out is None else self._observations(held_out, scaling)
         return GradientDescent(self._objective, self.plan(training), validation, scaling.unit)
 
-    def _beside(self, data: Interactions) -> tuple[tuple[sp.csr_array, float] | None, tuple[sp.csr_array, float] | None]:
+    def _beside(
+        self, data: Interactions
+    ) -> tuple[tuple[sp.csr_array, float] | None, tuple[sp.csr_array, float] | None]:
         """The graphs of what is known that are in the objective, and their strengths."""
         unit = graph_strength("auto", data, levels=self._levels)
         users, items = (

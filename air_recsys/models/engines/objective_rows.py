@@ -19,6 +19,7 @@ and sigma^2 the mean squared training error, at least a thousandth of the mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,6 +113,16 @@ class ObjectiveRows:
             ties = Ties(strength, edges.sum(axis=1), edges @ draft.factors.of(side)[0])
         return solver.solve(ratings, weights=weights, ties=ties), self
 
+    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
+        """Ties of new rows to the trained ones with the nearest features."""
+        n, known = len(state.index(side)), state.features(side)
+        assert known is not None
+        grown = known.grown(n + len(values))
+        grown.values[n:] = values
+        edges = cast(sp.csr_array, graph_of(grown))[n:, :n]
+        strength = self._weight(state, "auto") * self.known_strengths[0 if side == "user" else 1]
+        return {"ties": Ties(strength, edges.sum(axis=1), edges @ state.factors.of(side)[0])}
+
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score."""
         return contributions_of(state, self.of_users(state), user, item)
@@ -124,7 +135,7 @@ class ObjectiveRows:
         return state.once("equations of the users", lambda: equations(state, shared))
 
     def feature_effects(self, side: Side) -> np.ndarray:
-        """Raise: an objective knows only which rows have near features."""
+        """Raise: an objective reads features as edges alone."""
         raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
 
     def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:

@@ -170,7 +170,7 @@ def _rmse(squared_errors: np.ndarray) -> float:
 
 
 STRENGTHS = 0.0, 0.1, 0.3, 0.7
-STRENGTHS_OF_OBJECTIVE = 0.0, 0.3, 1.0, 3.0
+STRENGTHS_OF_OBJECTIVE = 0.0, 0.1, 0.3, 1.0
 _ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
 
 
