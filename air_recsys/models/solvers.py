@@ -155,8 +155,8 @@ class Adam(Regularization, Descent, Solver):
         The graph and smoothness terms, see `Regularization`.
     user_graph_strength, item_graph_strength : float or "auto"
         Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the ten rows
-        with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 1 with
-        the lowest error on hidden ratings.
+        with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 0.7
+        with the lowest error on hidden ratings.
 
     Examples
     --------

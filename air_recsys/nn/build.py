@@ -39,6 +39,10 @@ class TransformedGraph(NamedTuple):
     n_neighbors: int | None = None
 
 
+Beside = tuple[sp.csr_array, float] | None
+"""A graph beside a learned one, and the strength of its energy."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of an objective, without its data."""
@@ -53,8 +57,7 @@ class Settings:
     biases: bool = False  # of each row and column
     penalties: Penalties = field(default_factory=Penalties)
     given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)  # graphs in place of learned ones
-    # Graphs beside the learned ones, and the strengths of their energies.
-    beside: tuple[tuple[sp.csr_array, float] | None, tuple[sp.csr_array, float] | None] = (None, None)
+    beside: tuple[Beside, Beside] = (None, None)
     transforms: tuple[TransformedGraph, ...] = ()
     tv_strength: float = 0.0  # tau of the total variation; 0 leaves it out
     # Random subsets of the observed entries, and ranges of rows of sparse graphs, that are used in turn; not more than
@@ -128,10 +131,10 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
         if given is not None:
             return Graph(FixedLaplacian(given, dtype=dtype, device=device), strength)
         own = learned(size, settings.n_neighbors)
-        if beside is not None:
-            fixed = FixedLaplacian(beside[0], dtype=dtype, device=device)
-            own = JoinedLaplacian(own, fixed, beside[1] / strength)
-        return Graph(own, strength)
+        if beside is None:
+            return Graph(own, strength)
+        fixed = FixedLaplacian(beside[0], dtype=dtype, device=device)
+        return Graph(JoinedLaplacian(own, fixed, beside[1] / strength), strength)
 
     def further() -> Iterator[Term]:
         for transform, strength, n_neighbors in settings.transforms:

@@ -85,7 +85,7 @@ def test_a_graph_that_tells_something_wins_on_hidden_ratings():
     assert found.item_graph_strength_ == found.settings_["item_graph_strength"] > 0
     assert found.user_graph_strength_ == 0
     assert "user_graph_strength" not in found.settings_
-    assert found.search_["form"].tolist() == [f"item_graph_strength={each}" for each in ("0", "0.1", "0.3", "1")]
+    assert found.search_["form"].tolist() == [f"item_graph_strength={each}" for each in ("0", "0.1", "0.3", "0.7")]
     assert (found.search_["trainings"] == 0.5).all()
     assert f"item_graph_strength={found.item_graph_strength_:g}, RMSE" in found.search_line_
     plain = model(item_graph_strength=0).fit(ratings(), item_similarity=alike())

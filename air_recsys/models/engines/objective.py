@@ -30,7 +30,7 @@ from air_recsys.models.engines.transforms import parse_transforms
 from air_recsys.models.given import graph_of
 from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import STRENGTH_NAMES, Adam, Descent, Regularization
-from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.build import Beside, Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
@@ -40,8 +40,8 @@ from air_recsys.training import GradientDescent, Plan
 GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]
 """Returns the graphs of users and items that are not learned."""
 
-_STRENGTH = 1.0  # of a graph of what is known, where none is searched
-_EDGE, _EDGES = 40, 50  # bytes of an edge of such a graph as it is made, and edges of a node
+_STRENGTH = 0.1  # of a graph of what is known, where none is searched
+_KNOWN = 2000  # bytes of a row of such a graph: at most 50 edges on average, as it is made
 
 
 @dataclass
@@ -73,8 +73,8 @@ class ObjectiveEngine:
             "tv_reg": settings.tv_strength,
         }
         owners = self.setup, self.descent, self.terms
-        for name, known, strength in zip(STRENGTH_NAMES, self.knows(data), self.known_strengths, strict=True):
-            numbers |= {name: strength} if known else {}
+        known = zip(STRENGTH_NAMES, self.known_strengths, self.knows(data), strict=True)
+        numbers |= {name: strength for name, strength, is_known in known if is_known}
         return {name: value for name, value in numbers.items() if "auto" in (getattr(o, name, None) for o in owners)}
 
     def knows(self, data: Interactions) -> tuple[bool, bool]:
@@ -149,7 +149,7 @@ class ObjectiveEngine:
     def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
         plan = memory_plan(self.setup.sizes(data), settings)
         n_known = sum(n for n, known in zip((data.n_users, data.n_items), self.knows(data), strict=True) if known)
-        return plan._replace(graphs=plan.graphs + _EDGE * _EDGES * n_known, work=plan.work + FIRST_USE)
+        return plan._replace(graphs=plan.graphs + _KNOWN * n_known, work=plan.work + FIRST_USE)
 
     def graph_form(self, data: Interactions) -> str:
         """The form of the graphs, in words."""
@@ -237,14 +237,12 @@ class ObjectiveEngine:
         validation = None if held_out is None else self._observations(held_out, scaling)
         return GradientDescent(self._objective, self.plan(training), validation, scaling.unit)
 
-    def _beside(
-        self, data: Interactions
-    ) -> tuple[tuple[sp.csr_array, float] | None, tuple[sp.csr_array, float] | None]:
+    def _beside(self, data: Interactions) -> tuple[Beside, Beside]:
         """The graphs of what is known that are in the objective, and their strengths."""
-        unit = graph_strength("auto", data, levels=self._levels)
+        unit, sides = graph_strength("auto", data, levels=self._levels), (data.user_features, data.item_features)
         users, items = (
             None if known is None or strength == 0 else (graph_of(known), strength * unit)
-            for known, strength in zip((data.user_features, data.item_features), self.known_strengths, strict=True)
+            for known, strength in zip(sides, self.known_strengths, strict=True)
         )
         return users, items
 

@@ -12,21 +12,15 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.models.engines import ObjectiveEngine
 from air_recsys.models.engines.protocol import check_memory
 from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
 from air_recsys.models.settings.forms import Form, kind_of, open_forms, too_small
-from air_recsys.models.settings.search import (
-    STRENGTHS,
-    STRENGTHS_OF_OBJECTIVE,
-    joined,
-    search,
-    search_strengths,
-)
+from air_recsys.models.settings.search import joined, search, search_strengths
 from air_recsys.models.solvers import (
     AUTO,
     STRENGTH_NAMES,
-    Adam,
     Solver,
     as_solver,
     parameter_names,
@@ -73,18 +67,17 @@ class FindsSettings(TrainedRecommender):
     def choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         """The selection for parameters that are "auto"; that of a checkpoint where one was kept."""
         chosen = self._chosen_form(training, rng, kept)
-        inner, still_open = self.settled(chosen.values), STRENGTH_NAMES if self.chooses_solver else self._open()
-        sides = zip(STRENGTH_NAMES, inner.engine().knows(training), strict=True)
+        engine, still_open = self._engine_of(chosen), STRENGTH_NAMES if self.chooses_solver else self._open()
+        sides = zip(STRENGTH_NAMES, engine.knows(training), strict=True)
         names = [name for name, known in sides if known and name in still_open]
-        descends = isinstance(as_solver(inner.solver), Adam)
         seed = int(rng.integers(2**63 - 1)) if names else 0
         if names and kept is None and not chosen.interrupted and not too_small(training):
 
             def engine_of(form: Form) -> Any:
-                return self.settled(chosen.values | form.values | ({} if descends else _NO_LEARNED_GRAPHS)).engine()
+                without = {} if isinstance(engine, ObjectiveEngine) else _NO_LEARNED_GRAPHS
+                return self.settled(chosen.values | form.values | without).engine()
 
-            strengths = STRENGTHS_OF_OBJECTIVE if descends else STRENGTHS
-            found = search_strengths(names, engine_of, training, np.random.default_rng(seed), strengths)
+            found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
             chosen = joined(chosen, found)
         if chosen.line and (self.verbose or chosen.interrupted):
             tqdm.write(chosen.line, file=sys.stderr)
@@ -111,7 +104,7 @@ class FindsSettings(TrainedRecommender):
             chosen = replace(chosen, line="; ".join(told))
         return chosen
 
-    def _engine_of(self, form: Form) -> Any:
+    def _engine_of(self, form: Form | Selection) -> Any:
         return self.settled(form.values).engine()
 
     def _forms(self, data: Interactions) -> list[Form]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalError
-from air_recsys.models.engines import Engine
+from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
 from air_recsys.splits import random_holdout
@@ -170,7 +170,6 @@ def _rmse(squared_errors: np.ndarray) -> float:
 
 
 STRENGTHS = 0.0, 0.1, 0.3, 0.7
-STRENGTHS_OF_OBJECTIVE = 0.0, 0.1, 0.3, 1.0
 _ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
 
 
@@ -179,25 +178,22 @@ def search_strengths(
     engine_of: Callable[[Form], Engine],
     data: Interactions,
     rng: np.random.Generator,
-    strengths: Sequence[float] = STRENGTHS,
 ) -> Selection:
     """The strengths with the lowest errors on hidden ratings, one parameter after the other.
 
-    Sweeps are those of a whole training, descents half of one.
-
-    Ctrl-C ends the search with the best so far.
+    Each takes all sweeps, or half of the epochs. Ctrl-C ends the search with the best so far.
     """
     hidden_share = max(HIDDEN, min(_MOST_HIDDEN, _ENOUGH / data.n_ratings))
     split = random_holdout(data, hidden_share, random_state=rng)
     shown, hidden = data.select(split.train), data.select(split.test)
     seed, chosen = int(rng.integers(2**63 - 1)), Selection()
     for name in names:
-        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in strengths]
+        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
         candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
         interrupted = False
         try:
             for candidate in candidates:
-                candidate.go_on(1.0 if strengths == STRENGTHS else _LONGEST)
+                candidate.go_on(_LONGEST if isinstance(candidate.engine, ObjectiveEngine) else 1.0)
         except KeyboardInterrupt:
             interrupted = True
         chosen = joined(chosen, selection_of(candidates, interrupted))
