@@ -59,20 +59,18 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     return whole, replace(grown, places=found, graph=_among(adjacency, rows, len(whole)))
 
 
-def graph_of(known: Features | None) -> sp.csr_array | None:
-    """The graph of what is known of rows: their similarities, and the nearest by their features; None of nothing.
+def graph_of(known: Features) -> sp.csr_array:
+    """The graph of what is known of rows: their similarities, and the nearest by their features.
 
     The two are added, each with its weights divided by the roots of the degrees of both ends, which are about 1 then.
     A row without features has none of the edges that follow from them.
     """
-    if known is None:
-        return None
     graphs = [] if known.graph is None else [known.graph]
     rows = np.flatnonzero(known.values.any(axis=1))
     if rows.size > 1:
         nearest = nearest_neighbors_graph(known.values[rows], _NEAREST, "euclidean")
         graphs.append(_among(nearest, rows, len(known.values)))
-    return sum(map(scaled_adjacency, graphs), sp.csr_array((len(known.values),) * 2))
+    return sp.csr_array(sum(map(scaled_adjacency, graphs), sp.csr_array((len(known.values),) * 2)))
 
 
 def _among(adjacency: sp.csr_array, rows: np.ndarray, size: int) -> sp.csr_array:

@@ -165,9 +165,10 @@ class TrainedRecommender(SolvesRows):
             and items of the table that have no rating become part of the model.
         user_similarity, item_similarity : SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
             Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
-            columns) or in the order of the ids. They are in the prior of a posterior, and in AIR's objective as a graph
-            that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For nodes with
-            many neighbours the ten most similar ones count. Ids that have no rating become part of the model.
+            columns) or in the order of the ids. They are in the prior of a posterior, and in AIR's objective as a
+            graph that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For
+            nodes with many neighbours the ten most similar ones count. Ids that have no rating become part of the
+            model.
         rating_scale : tuple of float, optional
             Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
 

@@ -247,8 +247,6 @@ def test_models_that_read_no_features_say_so():
     for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), DMF()):
         with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
             who.fit(of_items().interactions_)
-    with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
-        AIR.for_ratings(solver="adam").fit(ratings(), item_similarity=all_that_is_known()["item_similarity"])
 
 
 def test_what_a_model_does_not_know_is_refused(fitted):

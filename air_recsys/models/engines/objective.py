@@ -104,8 +104,8 @@ class ObjectiveEngine:
         descent, terms = self.descent, self.terms
         if any(data.n_features) and not isinstance(terms, Adam):
             raise ParameterError(
-                "DMF and its like read no features and no similarities of users and items, found some: leave them "
-                "out, or use AIR"
+                "a model without learned graphs reads no features and no similarities of users and items, found some: "
+                "leave them out, or use AIR"
             )
         check_strengths(terms, self.knows(data))
         if descent.bias_decay > 0 and not descent.biases:

@@ -19,7 +19,7 @@ and sigma^2 the mean squared training error, at least a thousandth of the mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,7 +119,7 @@ class ObjectiveRows:
         assert known is not None
         grown = known.grown(n + len(values))
         grown.values[n:] = values
-        edges = cast(sp.csr_array, graph_of(grown))[n:, :n]
+        edges = graph_of(grown)[n:, :n]
         strength = self._weight(state, "auto") * self.known_strengths[0 if side == "user" else 1]
         return {"ties": Ties(strength, edges.sum(axis=1), edges @ state.factors.of(side)[0])}
 
