@@ -253,11 +253,13 @@ class FixedLaplacian(AdaptiveLaplacian):
         size = len(adjacency.indptr) - 1
         # A product with a sparse matrix is faster where few entries are stored.
         if adjacency.nnz < _SPARSE_BELOW * size**2:
-            entries = map(torch.from_numpy, (adjacency.indptr, adjacency.indices, adjacency.data))
+            ordered = adjacency.sorted_indices()
+            entries = map(torch.from_numpy, (ordered.indptr, ordered.indices, ordered.data))
             self._weights = torch.sparse_csr_tensor(*entries, size=(size, size), dtype=dtype, device=device)
         else:
             self._weights = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
-        self._degree = torch.as_tensor(adjacency.sum(axis=1), dtype=dtype, device=device)[:, None]  # (m, 1)
+        ones = torch.ones(size, 1, dtype=dtype, device=device)
+        self._degree = self._weights @ ones if self._weights.is_sparse_csr else self._weights.sum(1, keepdim=True)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points."""
