@@ -620,14 +620,16 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
 
 
 def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: int) -> tuple[IdIndex, Features]:
-    """Return an index with the further ids of a table, and the features of all of them; places stay."""
+    """Return an index with the further ids of a table, and the features of all of them; a given graph stays."""
     table = as_table(features, index.kind, index.ids)
     whole, n_known = index.joined(table.index.to_numpy()), int(table.index.isin(index.ids).sum())
     if 2 * n_known < min(len(index), len(table)):
         told = f"features of {n_known} of {len(index)} {index.kind}s of the data, and of {len(table) - n_known} others"
         warnings.warn(f"{told}: are their ids those of the data?", DataWarning, stacklevel=stacklevel)
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
-    return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
+    return whole, found if before is None else replace(
+        before.grown(len(whole)), encoding=found.encoding, values=found.values
+    )
 
 
 _LONG_FRAME = (

@@ -60,6 +60,8 @@ def shared_engine(model: TrainedRecommender, data: Interactions | None) -> Objec
 
 def _shared_objective(model: TrainedRecommender, engine: ObjectiveEngine, data: Interactions) -> ObjectiveEngine:
     """The engine with graphs that can be shared out, or `ParameterError`."""
+    if any(data.n_features):
+        raise ParameterError("distributed training by Adam reads no features and no similarities, found some")
     if engine.given is not None:
         raise ParameterError(f"distributed training learns its graphs, found {type(model).__name__} with given ones")
     engine = _with_few_edges(engine, data)

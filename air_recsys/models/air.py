@@ -92,8 +92,8 @@ class AIR(OffersPresets, FindsSettings):
     user_adjacency_, item_adjacency_ : csr_array or None
         The learned graphs in their own unit: the adjacencies whose Laplacians are in the objective.
     user_graph_strength_, item_graph_strength_ : float
-        Strength of the similarities that were given to `fit`, as a share of the prior variance; 0 if none were given,
-        or if they do not help. Learned graphs are not included.
+        Strength of the similarities that were given to `fit` (of `Adam`: and of features), as its solver counts it; 0
+        if none were given, or if they do not help. Learned graphs are not included.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
         objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
@@ -292,17 +292,17 @@ give solver='adam'
 
     @property
     def user_graph_strength_(self) -> float:
-        """Share of the prior variance of users that follows the similarities given to `fit`; 0 without such."""
+        """Strength of the similarities of users given to `fit`; 0 without such."""
         return self._strength("user")
 
     @property
     def item_graph_strength_(self) -> float:
-        """Share of the prior variance of items that follows the similarities given to `fit`; 0 without such."""
+        """Strength of the similarities of items given to `fit`; 0 without such."""
         return self._strength("item")
 
     def _strength(self, side: Side) -> float:
-        known = self._fitted().features(side)
-        if known is None or not known.places.shape[1]:
+        state = self._fitted()
+        if not self.settled(state.chosen.values).engine().knows(state.data)[0 if side == "user" else 1]:
             return 0.0
         name = f"{side}_graph_strength"
         return float(self.settings_.get(name, getattr(self.solver_, name)))

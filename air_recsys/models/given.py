@@ -21,7 +21,9 @@ from air_recsys.data.readers.sources import regular
 from air_recsys.data.readers.tables import existing, read_names, read_table
 from air_recsys.exceptions import DataError, DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.graphs.embedding import graph_embedding
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models.rows import Side
 from air_recsys.storage.reading import checked_sparse
@@ -48,11 +50,33 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     index.check_shared(graph.ids, "similarities")
     adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
     has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
-    of_nodes = graph_embedding(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
+    adjacency = strongest(adjacency, _NEAREST) if has_many else adjacency
+    of_nodes, rows = graph_embedding(adjacency, _DIMS), whole.lookup(graph.ids)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
-    found[whole.lookup(graph.ids)] = of_nodes
+    found[rows] = of_nodes
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
-    return whole, replace(nothing if known is None else known.grown(len(whole)), places=found)
+    grown = nothing if known is None else known.grown(len(whole))
+    return whole, replace(grown, places=found, graph=_among(adjacency, rows, len(whole)))
+
+
+def graph_of(known: Features) -> sp.csr_array:
+    """The graph of what is known of rows: their similarities, and the nearest by their features.
+
+    The two are added, each with its weights divided by the roots of the degrees of both ends, which are about 1 then.
+    A row without features has none of the edges that follow from them.
+    """
+    graphs = [] if known.graph is None else [known.graph]
+    rows = np.flatnonzero(known.values.any(axis=1))
+    if rows.size > 1:
+        nearest = nearest_neighbors_graph(known.values[rows], _NEAREST, "euclidean")
+        graphs.append(_among(nearest, rows, len(known.values)))
+    return sp.csr_array(sum(map(scaled_adjacency, graphs), sp.csr_array((len(known.values),) * 2)))
+
+
+def _among(adjacency: sp.csr_array, rows: np.ndarray, size: int) -> sp.csr_array:
+    """A graph of some of so many rows as one of all; the others have no edge."""
+    edges = adjacency.tocoo()
+    return sp.csr_array((edges.data, (rows[edges.row], rows[edges.col])), shape=(size, size))
 
 
 def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:

@@ -82,25 +82,28 @@ def checked_features(known: Features | None, kind: str) -> Features:
     return known
 
 
-def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any) -> tuple[Any, dict[str, np.ndarray]]:
+def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any) -> tuple[Any, dict[str, Any]]:
     """The ratings of new rows, and what `RowSolver.solve` has to be told of their features."""
     if features is None:
         if ratings is None:
             raise DataError("expected ratings of new rows, or their features, found neither")
         return ratings, {}
+    assert state.equations is not None
     own, ratings, features = checked_features(state.features(side), side), as_pandas(ratings), as_pandas(features)
     if isinstance(ratings, pd.DataFrame):
         ratings = as_interactions(ratings, allow_negative=True, reads=("weight",))
     if isinstance(ratings, Interactions):
         index = ratings.users if side == "user" else ratings.items
-        return ratings, {"known": Features.of(as_table(features, side, index.ids), own.encoding, index).values}
+        known = Features.of(as_table(features, side, index.ids), own.encoding, index).values
+        return ratings, state.equations.of_known(state, side, known)
     n_rows = len(features) if ratings is None else ratings.shape[0]
     ids = np.empty(0) if isinstance(features, pd.DataFrame) else np.arange(n_rows)  # a table may have any ids
     known = own.encoding.encode_new(as_table(features, side, ids), side)
     if len(known) != n_rows:
         raise DataError(f"expected features of {n_rows} rows, as many as ratings, found {len(known)}")
     n_others = state.data.n_items if side == "user" else state.data.n_users
-    return sp.csr_array((n_rows, n_others)) if ratings is None else ratings, {"known": known}
+    ratings = sp.csr_array((n_rows, n_others)) if ratings is None else ratings
+    return ratings, state.equations.of_known(state, side, known)
 
 
 def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:

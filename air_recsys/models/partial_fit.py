@@ -96,7 +96,12 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
 
 
 def with_unseen(state: FittedState) -> FittedState:
-    """A state in which users and items without ratings are what their features say, where these are known."""
+    """A state in which users and items without ratings are what their features say, where these are known.
+
+    An objective has trained them already, by their edges.
+    """
+    if state.equations is None or not state.equations.sees_pattern:
+        return state
     sides: tuple[tuple[Side, np.ndarray], ...] = ("user", state.data.user_index), ("item", state.data.item_index)
     for side, index in sides:
         if state.features(side) is not None:

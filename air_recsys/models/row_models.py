@@ -99,7 +99,7 @@ class SolvesRows(PredictsDeviations):
         A new rating of a pair replaces the old one. Every user of `interactions` is solved again from all of its
         ratings (under AIR's objective also from the item graph and its neighbours in the user graph). Then every new
         item is solved from all of its ratings, and then those users once more, with the new items. All other rows stay
-        unchanged. New users and items have no edges in the learned graphs until the next `fit`.
+        unchanged. New users and items have no edges in the graphs until the next `fit`, beside those of features.
 
         The new state replaces the old one in one step: other threads read one or the other, and writers wait for each
         other, so no ratings are lost. `clip` keeps the range of `fit`.

@@ -22,7 +22,7 @@ from air_recsys.training.plan import SCHEDULES
 AUTO = "auto"
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
-"""Parameters of a posterior that say how strongly graphs that are given count."""
+"""Parameters that say how strongly graphs that are given count."""
 _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
@@ -153,6 +153,10 @@ class Adam(Regularization, Descent, Solver):
         Penalties, biases, unit and start, see `Descent`.
     user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
         The graph and smoothness terms, see `Regularization`.
+    user_graph_strength, item_graph_strength : float or "auto"
+        Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the ten rows
+        with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 0.7
+        with the lowest error on hidden ratings.
 
     Examples
     --------
@@ -162,6 +166,9 @@ class Adam(Regularization, Descent, Solver):
 
     name: ClassVar[str] = "adam"
     unit: ClassVar[str] = "epoch"
+
+    user_graph_strength: float | str = real("auto", besides=("auto",))
+    item_graph_strength: float | str = real("auto", besides=("auto",))
 
     def check(self) -> None:
         """Raise `ParameterError` for a parameter out of its range."""

@@ -62,6 +62,10 @@ class RowEquations(Protocol):
         """Rows of a draft that has a place for them, from their ratings, and the equations afterwards."""
         ...
 
+    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
+        """What `RowSolver.solve` has to be told of the features of new rows."""
+        ...
+
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score."""
         ...

@@ -164,13 +164,14 @@ class TrainedRecommender(SolvesRows):
             training, to the bit on a CPU with the same number of threads.
         user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
             Features of users and items, see `Interactions.with_features`; the data may also have them already. A
-            posterior uses them in the mean of its prior. Users and items of the table that have no rating become part
-            of the model.
+            posterior uses them in the mean of its prior, and AIR's objective as edges to the ten nearest rows. Users
+            and items of the table that have no rating become part of the model.
         user_similarity, item_similarity : SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
             Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
-            columns) or in the order of the ids. A posterior uses them in its prior, with a strength that is chosen on
-            hidden ratings, see `AIR.user_graph_strength_`. For nodes with many neighbours the ten most similar ones
-            count. Ids that have no rating become part of the model.
+            columns) or in the order of the ids. They are in the prior of a posterior, and in AIR's objective as a
+            graph that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For
+            nodes with many neighbours the ten most similar ones count. Ids that have no rating become part of the
+            model.
         rating_scale : tuple of float, optional
             Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
 

@@ -1,7 +1,8 @@
 """The adaptive Laplacian: a graph whose logits are trained together with the factors.
 
 `DenseLaplacian` weighs all pairs of rows, `SparseLaplacian` each row's nearest ones, `FixedLaplacian` learns nothing
-and keeps the graph that it was given. All have the methods of `AdaptiveLaplacian`.
+and keeps the graph that it was given, `JoinedLaplacian` is one beside a learned one. All have the methods of
+`AdaptiveLaplacian`.
 
 `points` and `weighted` are U and U G, or X and X at full width, shape (m, d); see `air_recsys.graphs.laplacian`. A
 sparse graph can be cut into parts, ranges of rows of P; one part alone then stands for the whole energy, times the
@@ -249,10 +250,16 @@ class FixedLaplacian(AdaptiveLaplacian):
     def __init__(self, adjacency: sp.csr_array, *, dtype: torch.dtype, device: torch.device) -> None:
         self._given = adjacency
         self.parts: list[Tensor] = []
-        dense = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
+        size = len(adjacency.indptr) - 1
         # A product with a sparse matrix is faster where few entries are stored.
-        self._weights = dense.to_sparse_csr() if adjacency.nnz < _SPARSE_BELOW * dense.numel() else dense
-        self._degree = dense.sum(dim=1, keepdim=True)  # (m, 1)
+        if adjacency.nnz < _SPARSE_BELOW * size**2:
+            ordered = adjacency.sorted_indices()
+            entries = map(torch.from_numpy, (ordered.indptr, ordered.indices, ordered.data))
+            self._weights = torch.sparse_csr_tensor(*entries, size=(size, size), dtype=dtype, device=device)
+        else:
+            self._weights = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
+        ones = torch.ones(size, 1, dtype=dtype, device=device)
+        self._degree = self._weights @ ones if self._weights.is_sparse_csr else self._weights.sum(1, keepdim=True)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points."""
@@ -262,6 +269,22 @@ class FixedLaplacian(AdaptiveLaplacian):
     def adjacency(self) -> sp.csr_array:
         """Return the graph as given."""
         return self._given
+
+
+class JoinedLaplacian(AdaptiveLaplacian):
+    """The sum of a learned graph and, times `share`, a given one, of which the first alone is trained and shown."""
+
+    def __init__(self, learned: AdaptiveLaplacian, given: FixedLaplacian, share: float) -> None:
+        self._learned, self._given, self._share = learned, given, share
+        self.parts = learned.parts
+        self.adjacency, self.refresh = learned.adjacency, learned.refresh
+        self.state, self.load_state = learned.state, learned.load_state
+
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the energy and L @ points of both; write the gradient of the part's logits."""
+        energy, smoothed = self._learned.apply(points, weighted, strength, part)
+        of_given, smoothed_by_given = self._given.apply(points, weighted, strength)
+        return energy + self._share * of_given, smoothed.add(smoothed_by_given, alpha=self._share)
 
 
 def _uniform_logits(

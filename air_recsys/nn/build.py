@@ -11,7 +11,13 @@ import scipy.sparse as sp
 import torch
 from torch.nn import functional
 
-from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, DenseLaplacian, FixedLaplacian, SparseLaplacian
+from air_recsys.nn.adaptive_laplacian import (
+    AdaptiveLaplacian,
+    DenseLaplacian,
+    FixedLaplacian,
+    JoinedLaplacian,
+    SparseLaplacian,
+)
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.objective import (
     FactorWidthObjective,
@@ -33,6 +39,10 @@ class TransformedGraph(NamedTuple):
     n_neighbors: int | None = None
 
 
+Beside = tuple[sp.csr_array, float] | None
+"""A graph beside a learned one, and the strength of its energy."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of an objective, without its data."""
@@ -46,7 +56,8 @@ class Settings:
     graph_every: int = 1  # steps between two steps of the logits of dense graphs
     biases: bool = False  # of each row and column
     penalties: Penalties = field(default_factory=Penalties)
-    given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)  # graphs that are not learned
+    given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)  # graphs in place of learned ones
+    beside: tuple[Beside, Beside] = (None, None)
     transforms: tuple[TransformedGraph, ...] = ()
     tv_strength: float = 0.0  # tau of the total variation; 0 leaves it out
     # Random subsets of the observed entries, and ranges of rows of sparse graphs, that are used in turn; not more than
@@ -112,12 +123,18 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
             return DenseLaplacian(size, settings.adjacency, every=settings.graph_every, **drawn)
         return SparseLaplacian(size, min(n_neighbors, size - 1), n_parts=n_batches, **drawn)
 
-    def graph(size: int, strength: float, given: sp.csr_array | None) -> Graph | None:
+    def graph(side: int) -> Graph | None:
+        size, strength, given = observed.pattern.shape[side], settings.strengths[side], settings.given[side]
+        beside = None if settings.beside[side] is None or size < 2 else settings.beside[side]
         if strength == 0 or size < 2:
-            return None
+            return beside and Graph(FixedLaplacian(beside[0], dtype=dtype, device=device), beside[1])
         if given is not None:
             return Graph(FixedLaplacian(given, dtype=dtype, device=device), strength)
-        return Graph(learned(size, settings.n_neighbors), strength)
+        own = learned(size, settings.n_neighbors)
+        if beside is None:
+            return Graph(own, strength)
+        fixed = FixedLaplacian(beside[0], dtype=dtype, device=device)
+        return Graph(JoinedLaplacian(own, fixed, beside[1] / strength), strength)
 
     def further() -> Iterator[Term]:
         for transform, strength, n_neighbors in settings.transforms:
@@ -131,8 +148,8 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     return form(
         random_batches(observed, n_batches, rng),
         factorization,
-        graph(m, settings.strengths[0], settings.given[0]),
-        graph(n, settings.strengths[1], settings.given[1]),
+        graph(0),
+        graph(1),
         biases,
         settings.penalties,
         list(further()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -62,33 +63,55 @@ def _hidden(data: Interactions, setting: str, seed: int) -> Fold:
     return Fold(f"seed {seed}", data.select(~hidden), data.select(hidden))
 
 
-def affinity_systems(alike: Similarities, seed: int = 0) -> dict[str, System]:
-    """The systems by name."""
+def affinity_systems(
+    alike: Similarities, seed: int = 0, preset: str = "ratings", settings: Mapping[str, Any] | None = None
+) -> dict[str, System]:
+    """The systems by name; `preset` and `settings` are those of AIR."""
+    train, own = partial(_train_air, preset), dict(settings or {})
     trains = {
-        "AIR": partial(_train_air, {}, alike, seed),
-        "AIR langevin": partial(_train_air, {"solver": "langevin"}, alike, seed),
-        "AIR without similarities": partial(_train_air, {}, None, seed),
+        "AIR": partial(train, own, alike, seed),
+        "AIR langevin": partial(train, own | {"solver": "langevin"}, alike, seed),
+        "AIR without similarities": partial(train, own, None, seed),
         "gradient boosting": BoostedPairs(alike.drugs, alike.targets, seed).fit,
         "KronRLS": KronRLS(alike.drugs, alike.targets).fit,
     }
     return {name: System(train, "") for name, train in trains.items()}
 
 
-def _train_air(parameters: dict[str, Any], alike: Similarities | None, seed: int, shown: Interactions) -> AIR:
+def _train_air(
+    preset: str, parameters: dict[str, Any], alike: Similarities | None, seed: int, shown: Interactions
+) -> AIR:
     drugs, targets = (None, None) if alike is None else alike
-    model = AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters)
+    model = AIR.of_preset(preset, **{"random_state": seed, "device": "cpu"} | parameters)
     return model.fit(shown, user_similarity=drugs, item_similarity=targets)
 
 
 def affinities(
-    root: Path, seed: int, threads: int, case: str, *, systems: list[str], validation: bool
+    root: Path,
+    seed: int,
+    threads: int,
+    case: str,
+    *,
+    systems: list[str],
+    validation: bool,
+    preset: str,
+    settings: dict[str, Any],
 ) -> list[ResultTable]:
     """The table of a setting of what is hidden, see `bench_affinities`."""
-    return [bench_affinities(load_davis(root), case, systems, validation=validation, seed=seed, threads=threads)]
+    how: dict[str, Any] = {"preset": preset, "settings": settings, "seed": seed, "threads": threads}
+    return [bench_affinities(load_davis(root), case, systems, validation=validation, **how)]
 
 
 def bench_affinities(
-    data: DrugTargetData, setting: str, names: list[str], *, validation: bool = False, seed: int = 0, threads: int = 1
+    data: DrugTargetData,
+    setting: str,
+    names: list[str],
+    *,
+    validation: bool = False,
+    preset: str = "ratings",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    threads: int = 1,
 ) -> ResultTable:
     """Train every system on every fold of a setting, each in a sealed process, one after the other.
 
@@ -101,7 +124,7 @@ def bench_affinities(
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
     assert targets is not None
-    systems = chosen_systems(affinity_systems(Similarities(drugs, targets), seed), names)
+    systems = chosen_systems(affinity_systems(Similarities(drugs, targets), seed, preset, settings), names)
     tasks = [Task.of_ratings(fold).sealed() for fold in affinity_folds(data, setting, validation=validation)]
     found = trials(systems, tasks, place=process_place(threads), each_apart=True, title=f"affinities {setting}")
     rows: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, NotFittedError, ParameterError
-from air_recsys.models import BiasModel, GraphRanker, Recommender
+from air_recsys.models import DMF, BiasModel, GraphRanker, Recommender
 
 N_USERS, N_ITEMS, N_NEW = 120, 90, 10
 SMALL: dict[str, Any] = {**CPU, "n_factors": 3, "graph_neighbors": 5}
@@ -244,11 +244,9 @@ def test_ratings_too_few_for_factors_go_with_features(solver):
 
 
 def test_models_that_read_no_features_say_so():
-    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), AIR.for_ratings(solver="adam")):
+    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), DMF()):
         with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
             who.fit(of_items().interactions_)
-    with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
-        AIR.for_ratings(solver="adam").fit(ratings(), item_similarity=all_that_is_known()["item_similarity"])
 
 
 def test_what_a_model_does_not_know_is_refused(fitted):

@@ -1,5 +1,6 @@
 """Both forms of the objective: their gradients against autograd, their batches, and what they allocate."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from covering import covering
 from nn_references import autograd_objective, close, dense, gradient_of, random_objective, random_observations
 
-from air_recsys.graphs.laplacian import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES, laplacian
 from air_recsys.nn.build import Settings, TransformedGraph
 from air_recsys.nn.objective import FactorWidthObjective, FullWidthObjective, Penalties
 from air_recsys.nn.terms import blocks
@@ -87,6 +88,28 @@ def test_terms_and_gradients_are_those_of_autograd(width, options, weighted):
     for parameter, gradient in zip(objective.parameters(), gradients, strict=True):
         assert gradient.abs().max() > 1e-6  # a term left out would show
         close(parameter.grad, gradient, 1e-10)
+
+
+@pytest.mark.parametrize("width", [None, 3])
+@pytest.mark.parametrize("strengths", [(0.05, 0.02), (0.3, 0.0)])
+def test_a_graph_beside_adds_its_energy_and_leaves_the_learned_one(width, strengths):
+    settings = Settings(**{"width": width, "n_neighbors": 2} | WIDE | {"strengths": strengths})
+    both = replace(settings, beside=((ring(M), 0.3), (ring(N), 0.2)))
+    plain, joined = (random_objective(random_observations(M, N), each) for each in (settings, both))
+    terms, joined_terms = plain.evaluate(), joined.evaluate()
+    weights = [weight.detach().clone().requires_grad_() for weight in plain.factorization.weights]
+    completed = weights[0] @ weights[1] @ weights[2].T
+    traces = [
+        strength * torch.trace(rows.T @ laplacian(torch.as_tensor(graph.toarray())) @ rows)
+        for (graph, strength), rows in zip(both.beside, (completed, completed.T), strict=True)
+    ]
+    extra = traces[0] + traces[1]
+    extra.backward()
+    assert float(joined_terms.objective) == pytest.approx(float(terms.objective + extra.detach()), rel=1e-12)
+    for own, other, leaf in zip(plain.factorization.weights, joined.factorization.weights, weights, strict=True):
+        close(other.grad, own.grad + leaf.grad, 1e-12)
+    for own, other in zip(plain.logits(), joined.logits(), strict=True):
+        close(other.grad, own.grad, 1e-12)
 
 
 def test_both_forms_choose_the_same_neighbors():

@@ -29,6 +29,7 @@ class Features:
     values: np.ndarray  # (n, number of features), float32
     # Places in a given graph of similarities, (n, d), float32, see `air_recsys.graphs.embedding`; d is 0 without one.
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    graph: sp.csr_array | None = None  # that graph itself, (n, n)
 
     def __post_init__(self) -> None:
         if not self.places.size:
@@ -37,6 +38,8 @@ class Features:
             raise ValueError(f"expected {len(self.names)} columns of features, found shape {self.values.shape}")
         if self.places.ndim != 2 or len(self.places) != len(self.values):
             raise ValueError(f"expected places of {len(self.values)} rows, found shape {self.places.shape}")
+        if self.graph is not None and self.graph.shape != (len(self.values),) * 2:
+            raise ValueError(f"expected a graph of {len(self.values)} rows, found shape {self.graph.shape}")
 
     @property
     def names(self) -> list[str]:
@@ -59,7 +62,10 @@ class Features:
     def grown(self, n: int) -> Features:
         """Return the same with room for n rows, nothing known of the new ones."""
         values, places = (np.pad(rows, ((0, n - len(rows)), (0, 0))) for rows in (self.values, self.places))
-        return replace(self, values=values, places=places)
+        graph = None if self.graph is None else self.graph.copy()
+        if graph is not None:
+            graph.resize((n, n))
+        return replace(self, values=values, places=places, graph=graph)
 
 
 def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import torch
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines.objective_rows import ObjectiveRows
-from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
+from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
@@ -27,9 +27,10 @@ from air_recsys.models.engines.scaling import (
     width_of,
 )
 from air_recsys.models.engines.transforms import parse_transforms
+from air_recsys.models.given import graph_of
 from air_recsys.models.learned import Factors
-from air_recsys.models.solvers import Descent, Regularization
-from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.models.solvers import STRENGTH_NAMES, Adam, Descent, Regularization
+from air_recsys.nn.build import Beside, Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
@@ -38,6 +39,9 @@ from air_recsys.training import GradientDescent, Plan
 
 GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]
 """Returns the graphs of users and items that are not learned."""
+
+_STRENGTH = 0.1  # of a graph of what is known, where none is searched
+_KNOWN = 2000  # bytes of a row of such a graph: at most 50 edges on average, as it is made
 
 
 @dataclass
@@ -69,7 +73,21 @@ class ObjectiveEngine:
             "tv_reg": settings.tv_strength,
         }
         owners = self.setup, self.descent, self.terms
+        known = zip(STRENGTH_NAMES, self.known_strengths, self.knows(data), strict=True)
+        numbers |= {name: strength for name, strength, is_known in known if is_known}
         return {name: value for name, value in numbers.items() if "auto" in (getattr(o, name, None) for o in owners)}
+
+    def knows(self, data: Interactions) -> tuple[bool, bool]:
+        """The sides of which something is known whose strength is a parameter: features or similarities."""
+        users, items = data.n_features
+        return users > 0, items > 0
+
+    @property
+    def known_strengths(self) -> tuple[float, float]:
+        """The strengths of the graphs of what is known of users and of items."""
+        given = (getattr(self.terms, name, 0.0) for name in STRENGTH_NAMES)
+        users, items = (_STRENGTH if each == "auto" else each for each in given)
+        return users, items
 
     @property
     def device(self) -> torch.device:
@@ -84,11 +102,12 @@ class ObjectiveEngine:
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
         descent, terms = self.descent, self.terms
-        if any(data.n_features):
+        if any(data.n_features) and not isinstance(terms, Adam):
             raise ParameterError(
-                "AIR's objective reads no features and no similarities of users and items, found some: leave them "
-                "out, or use a posterior, solver='variational' or 'langevin'"
+                "a model without learned graphs reads no features and no similarities of users and items, found some: "
+                "leave them out, or use AIR"
             )
+        check_strengths(terms, self.knows(data))
         if descent.bias_decay > 0 and not descent.biases:
             warn_of_unread("bias_decay", descent.bias_decay, "biases=True")
         if descent.unobserved_weight > 0 and (descent.biases or descent.center):
@@ -129,7 +148,8 @@ class ObjectiveEngine:
 
     def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
         plan = memory_plan(self.setup.sizes(data), settings)
-        return plan._replace(work=plan.work + FIRST_USE)
+        n_known = sum(n for n, known in zip((data.n_users, data.n_items), self.knows(data), strict=True) if known)
+        return plan._replace(graphs=plan.graphs + _KNOWN * n_known, work=plan.work + FIRST_USE)
 
     def graph_form(self, data: Interactions) -> str:
         """The form of the graphs, in words."""
@@ -139,9 +159,8 @@ class ObjectiveEngine:
     def settings(self, data: Interactions) -> Settings:
         """The definition of the objective on these data."""
         descent, terms, width = self.descent, self.terms, self.width(data)
-        levels = descent.weight_decay > 0 and not descent.biases
         regs = terms.user_graph_reg, terms.item_graph_reg
-        of_users, of_items = (graph_strength(reg, data, levels=levels) for reg in regs)
+        of_users, of_items = (graph_strength(reg, data, levels=self._levels) for reg in regs)
         settings = Settings(
             width=width,
             depth=descent.depth,
@@ -194,6 +213,11 @@ class ObjectiveEngine:
         return edges_per_node(self.setup.graph_neighbors, exact=self.is_exact, n_rows=n_rows)
 
     @property
+    def _levels(self) -> bool:
+        """Whether the factors carry the levels of users and items, under a weight decay."""
+        return self.descent.weight_decay > 0 and not self.descent.biases
+
+    @property
     def is_exact(self) -> bool:
         """Whether the data are taken as exact: depth and graphs alone regularize."""
         return self.descent.weight_decay == 0
@@ -208,9 +232,19 @@ class ObjectiveEngine:
     ) -> GradientDescent:
         """The start of a training."""
         self._scaling = scaling = self.scaling(training)
-        self._objective = build_objective(self._observations(training, scaling), self.settings(training), rng)
+        settings = replace(self.settings(training), beside=self._beside(training))
+        self._objective = build_objective(self._observations(training, scaling), settings, rng)
         validation = None if held_out is None else self._observations(held_out, scaling)
         return GradientDescent(self._objective, self.plan(training), validation, scaling.unit)
+
+    def _beside(self, data: Interactions) -> tuple[Beside, Beside]:
+        """The graphs of what is known that are in the objective, and their strengths."""
+        unit, sides = graph_strength("auto", data, levels=self._levels), (data.user_features, data.item_features)
+        users, items = (
+            None if known is None or strength == 0 else (graph_of(known), strength * unit)
+            for known, strength in zip(sides, self.known_strengths, strict=True)
+        )
+        return users, items
 
     def _observations(self, data: Interactions, scaling: Scaling) -> Observations:
         dtype, device = DTYPES[self.setup.dtype], self.device
@@ -232,7 +266,7 @@ class ObjectiveEngine:
         return self._equations(unit)
 
     def _equations(self, unit: float) -> ObjectiveRows:
-        return ObjectiveRows.of(self.descent, self.terms, self.setup.clips, unit)
+        return ObjectiveRows.of(self.descent, self.terms, self.known_strengths, self.setup.clips, unit)
 
 
 def _number(strength: float | str) -> float:

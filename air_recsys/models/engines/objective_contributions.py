@@ -47,9 +47,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.rows import Edges, LeastSquaresRows, ScoreContributions, Sources, made_definite, span_penalty
 from air_recsys.models.state import FittedState
 
@@ -60,7 +58,7 @@ class Contributing(NamedTuple):
     """The parameters of the equations of a model's users."""
 
     solver: LeastSquaresRows  # of new users
-    energy_weights: tuple[float, float]  # rho and sigma
+    edges: tuple[Edges, Edges]  # a and rho, A and sigma
     decays: bool  # whether the factors were trained with weight decay
 
 
@@ -98,24 +96,15 @@ def contributions_of(state: FittedState, shared: Equations, user: int, item: int
 
 def equations(state: FittedState, model: Contributing) -> Equations:
     """The part of the equations that all users share."""
-    solver, (user_weight, item_weight) = model.solver, model.energy_weights
+    solver, (user_edges, item_edges) = model.solver, model.edges
     items, users = solver.others.astype(np.float64), state.factors.user_factors
-    item_edges = edges_of(state.item_graph, item_weight, len(items))
     pull = item_edges.strength * (items.T @ (item_edges.adjacency @ items))
     penalties = [solver.penalty]
     if not model.decays and users.any():
         degrees = item_edges.strength * item_edges.adjacency.sum(axis=1)
         span = span_penalty(users, _NOISE * float(np.mean(state.data.ratings**2)))  # epsilon S^-1
         penalties.append(span + items.T @ (degrees[:, None] * items) - pull)
-    user_edges = edges_of(state.user_graph, user_weight, len(users))
     return Equations(solver, items, items.T @ items, penalties, pull, item_edges, user_edges)
-
-
-def edges_of(graph: SimilarityGraph | None, weight: float, size: int) -> Edges:
-    """The edges of a graph, none where it is absent or has no strength."""
-    if graph is None or weight == 0:
-        return Edges(sp.csr_array((size, size)), 0.0)
-    return Edges(graph.to_scipy(), weight)
 
 
 def equation_of(state: FittedState, shared: Equations, user: int) -> Row:

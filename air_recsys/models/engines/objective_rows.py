@@ -19,9 +19,11 @@ and sigma^2 the mean squared training error, at least a thousandth of the mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError, ParameterError
@@ -32,8 +34,9 @@ from air_recsys.models.engines.objective_contributions import (
     equations,
 )
 from air_recsys.models.engines.scaling import energy_weight
+from air_recsys.models.given import graph_of
 from air_recsys.models.ratings import BINARY, Clip
-from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
+from air_recsys.models.rows import Edges, Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
 from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import FittedState
 
@@ -52,6 +55,7 @@ class ObjectiveRows:
     unobserved_weight: float
     unit: float  # ratings per value trained on
     strengths: tuple[float | str, float | str]  # of the user graph and of the item graph
+    known_strengths: tuple[float, float]  # the same, of the graphs of what is known of them
     ties_all: bool  # whether a term of the objective ties a row to all others
     clips: Clip  # how predictions are limited
 
@@ -59,7 +63,9 @@ class ObjectiveRows:
     has_factors, drift = True, None
 
     @classmethod
-    def of(cls, descent: Descent, terms: Regularization, clips: Clip, unit: float) -> ObjectiveRows:
+    def of(
+        cls, descent: Descent, terms: Regularization, known: tuple[float, float], clips: Clip, unit: float
+    ) -> ObjectiveRows:
         """Take the parameters of a training, and its unit."""
         return cls(
             descent.depth,
@@ -68,6 +74,7 @@ class ObjectiveRows:
             descent.unobserved_weight,
             unit,
             (terms.user_graph_reg, terms.item_graph_reg),
+            known,
             bool(terms.transforms) or terms.tv_reg not in (0, "auto"),
             clips,
         )
@@ -94,17 +101,28 @@ class ObjectiveRows:
         ratings: sp.csr_array,
         weights: np.ndarray | None,
     ) -> tuple[Folded, ObjectiveRows]:
-        """Rows of a draft, from their ratings and, for users, from their neighbours in the user graph.
+        """Rows of a draft, from their ratings and their neighbours: learned ones of users, and those known of both.
 
         Strengths and penalties are those of the state before; the other side has grown and moved.
         """
         others, biases = draft.factors.of(_other(side))
         solver = self.solver(before, side).against(others, biases + draft.factors.mean)
         ties = None
-        if side == "user" and draft.user_graph is not None:
-            edges = draft.user_graph.to_scipy()[rows]
-            ties = Ties(self._weight(before, "user"), edges.sum(axis=1), edges @ draft.factors.user_factors)
+        if side == "user" or (draft.features(side) is not None and self.known_strengths[1] > 0):
+            adjacency, strength = self._edges(draft, side, before)
+            edges = adjacency[rows]
+            ties = Ties(strength, edges.sum(axis=1), edges @ draft.factors.of(side)[0])
         return solver.solve(ratings, weights=weights, ties=ties), self
+
+    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
+        """Ties of new rows to the trained ones with the nearest features."""
+        n, known = len(state.index(side)), state.features(side)
+        assert known is not None
+        grown = known.grown(n + len(values))
+        grown.values[n:] = values
+        edges = graph_of(grown)[n:, :n]
+        strength = self._weight(state, "auto") * self.known_strengths[0 if side == "user" else 1]
+        return {"ties": Ties(strength, edges.sum(axis=1), edges @ state.factors.of(side)[0])}
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score."""
@@ -113,12 +131,12 @@ class ObjectiveRows:
     def of_users(self, state: FittedState) -> Equations:
         """The part of the equations that all users share."""
         self.check()
-        weights = self._weight(state, "user"), self._weight(state, "item")
-        shared = Contributing(self.solver(state, "user"), weights, self.weight_decay > 0)
+        edges = self._edges(state, "user"), self._edges(state, "item")
+        shared = Contributing(self.solver(state, "user"), edges, self.weight_decay > 0)
         return state.once("equations of the users", lambda: equations(state, shared))
 
     def feature_effects(self, side: Side) -> np.ndarray:
-        """Raise: an objective reads no features."""
+        """Raise: an objective reads features as edges alone."""
         raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
 
     def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
@@ -153,19 +171,32 @@ class ObjectiveRows:
         """The unit; all else follows from factors and parameters."""
         return {"unit": np.array([self.unit])}
 
-    def _weight(self, state: FittedState, side: Side) -> float:
-        """The weight of the energy of a side in the equations of one row."""
+    def _weight(self, state: FittedState, strength: float | str) -> float:
+        """The weight of an energy in the equations of one row."""
         levels = self.weight_decay > 0 and self.bias_decay is None
-        return energy_weight(self.strengths[0 if side == "user" else 1], state.data, levels=levels)
+        return energy_weight(strength, state.data, levels=levels)
+
+    def _edges(self, state: FittedState, side: Side, before: FittedState | None = None) -> Edges:
+        """The edges of a side, learned ones and what is known, with the strengths of the state before."""
+        graph, number = state.graph(side), 0 if side == "user" else 1
+        weight = 0.0 if graph is None else self._weight(before or state, self.strengths[number])
+        learned = sp.csr_array((len(state.index(side)),) * 2) if graph is None or weight == 0 else graph.to_scipy()
+        strength, known = self.known_strengths[number], state.features(side)
+        if known is None or strength == 0:
+            return Edges(learned, weight)
+        given = state.once(f"graph of known {side}s", lambda: graph_of(known))
+        strength *= self._weight(before or state, "auto")
+        return Edges(sp.csr_array(weight * learned + strength * given), 1.0)
 
     def _solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
         factors, other = state.factors, _other(side)
         own, (others, biases) = factors.of(side)[0], factors.of(other)
-        graph, weight = state.graph(other), self._weight(state, other)
+        edges = self._edges(state, other)
         penalty = self._decay(state, side) if self.weight_decay > 0 else self._prior(state, own)
-        if graph is not None and weight > 0:
+        if edges.strength > 0:
             doubles = others.astype(np.float64)
-            penalty = penalty + weight * (doubles.T @ (graph.laplacian() @ doubles))  # V^T L V, (r, r)
+            smoothed = csgraph.laplacian(edges.adjacency) @ doubles
+            penalty = penalty + edges.strength * (doubles.T @ smoothed)  # V^T L V, (r, r)
         return LeastSquaresRows(others, biases + factors.mean, penalty, self.bias_decay, self.unobserved_weight)
 
     def _prior(self, state: FittedState, own: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
-from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
+from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
@@ -78,10 +78,14 @@ class PosteriorEngine:
         of_solver: dict[str, Any] = (
             {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
         )
-        for name, known, strength in zip(STRENGTH_NAMES, data.has_places, self.strengths, strict=True):
+        for name, known, strength in zip(STRENGTH_NAMES, self.knows(data), self.strengths, strict=True):
             if known and getattr(self.solver, name) == "auto":
                 of_solver[name] = strength
         return {name: value for name, value in of_setup.items() if getattr(self.setup, name) == "auto"} | of_solver
+
+    def knows(self, data: Extent) -> tuple[bool, bool]:
+        """The sides with given similarities."""
+        return data.has_places
 
     @property
     def strengths(self) -> tuple[float, float]:
@@ -108,10 +112,7 @@ class PosteriorEngine:
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
         if self.solver.time is not None and data.timestamps is None:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
-        for name, side, known in zip(STRENGTH_NAMES, ("user", "item"), data.has_places, strict=True):
-            strength = getattr(self.solver, name)
-            if strength not in ("auto", 0) and not known:
-                raise DataError(f"{name}={strength} needs {side}_similarity beside the ratings, found none")
+        check_strengths(self.solver, self.knows(data))
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
         """The bytes that a training will take at its peak, beside the interactions."""

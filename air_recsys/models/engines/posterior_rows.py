@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -117,6 +118,10 @@ class PosteriorRows:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a model file."""
         return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())
+
+    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
+        """The features themselves."""
+        return {"known": values}
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score: the pattern, features and the rated items, no graphs."""

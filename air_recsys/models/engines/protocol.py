@@ -14,9 +14,11 @@ import numpy as np
 import torch
 
 from air_recsys.data.interactions import Extent, Interactions
-from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.exceptions import DataError, MemoryLimitError, ParameterError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ratings import Clip
+from air_recsys.models.rows import SIDES
+from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.state import RowEquations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, readable
@@ -63,6 +65,10 @@ class Engine(Protocol):
 
     def values(self, data: Interactions) -> dict[str, Any]:
         """The numbers behind the parameters that are "auto", as far as they have one."""
+        ...
+
+    def knows(self, data: Interactions) -> tuple[bool, bool]:
+        """Whether something is known of users, and of items, whose strength is a parameter."""
         ...
 
     def width(self, data: Interactions) -> int | None:
@@ -116,6 +122,14 @@ class Engine(Protocol):
             If the arrays are not whole.
         """
         ...
+
+
+def check_strengths(solver: Any, known: tuple[bool, bool]) -> None:
+    """Raise `DataError` where a strength has a value, and nothing that it would be of is known."""
+    for name, side, is_known in zip(STRENGTH_NAMES, SIDES, known, strict=True):
+        strength = getattr(solver, name, 0)
+        if strength not in ("auto", 0) and not is_known:
+            raise DataError(f"{name}={strength} needs {side}_similarity beside the ratings, found none")
 
 
 def graph_form(learns: bool, n_neighbors: int | None) -> str:

@@ -12,11 +12,12 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.models.engines import ObjectiveEngine
 from air_recsys.models.engines.protocol import check_memory
 from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
 from air_recsys.models.settings.forms import Form, kind_of, open_forms, too_small
-from air_recsys.models.settings.search import joined, open_strengths, search, search_strengths
+from air_recsys.models.settings.search import joined, search, search_strengths
 from air_recsys.models.solvers import (
     AUTO,
     STRENGTH_NAMES,
@@ -66,12 +67,15 @@ class FindsSettings(TrainedRecommender):
     def choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         """The selection for parameters that are "auto"; that of a checkpoint where one was kept."""
         chosen = self._chosen_form(training, rng, kept)
-        names = open_strengths(training, STRENGTH_NAMES if self.chooses_solver else self._open())
+        engine, still_open = self._engine_of(chosen), STRENGTH_NAMES if self.chooses_solver else self._open()
+        sides = zip(STRENGTH_NAMES, engine.knows(training), strict=True)
+        names = [name for name, known in sides if known and name in still_open]
         seed = int(rng.integers(2**63 - 1)) if names else 0
         if names and kept is None and not chosen.interrupted and not too_small(training):
 
             def engine_of(form: Form) -> Any:
-                return self.settled(chosen.values | form.values | _NO_LEARNED_GRAPHS).engine()
+                without = {} if isinstance(engine, ObjectiveEngine) else _NO_LEARNED_GRAPHS
+                return self.settled(chosen.values | form.values | without).engine()
 
             found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
             chosen = joined(chosen, found)
@@ -100,7 +104,7 @@ class FindsSettings(TrainedRecommender):
             chosen = replace(chosen, line="; ".join(told))
         return chosen
 
-    def _engine_of(self, form: Form) -> Any:
+    def _engine_of(self, form: Form | Selection) -> Any:
         return self.settled(form.values).engine()
 
     def _forms(self, data: Interactions) -> list[Form]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalError
-from air_recsys.models.engines import Engine
+from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
-from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.splits import random_holdout
 from air_recsys.training import GradientDescent, train
 
@@ -174,11 +173,6 @@ STRENGTHS = 0.0, 0.1, 0.3, 0.7
 _ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
 
 
-def open_strengths(data: Interactions, still_open: Collection[str]) -> list[str]:
-    """The strengths without a value, of sides that have a given graph."""
-    return [name for name, known in zip(STRENGTH_NAMES, data.has_places, strict=True) if known and name in still_open]
-
-
 def search_strengths(
     names: Sequence[str],
     engine_of: Callable[[Form], Engine],
@@ -187,7 +181,7 @@ def search_strengths(
 ) -> Selection:
     """The strengths with the lowest errors on hidden ratings, one parameter after the other.
 
-    Ctrl-C ends the search with the best so far.
+    Each takes all sweeps, or half of the epochs. Ctrl-C ends the search with the best so far.
     """
     hidden_share = max(HIDDEN, min(_MOST_HIDDEN, _ENOUGH / data.n_ratings))
     split = random_holdout(data, hidden_share, random_state=rng)
@@ -199,7 +193,7 @@ def search_strengths(
         interrupted = False
         try:
             for candidate in candidates:
-                candidate.go_on(1.0)
+                candidate.go_on(_LONGEST if isinstance(candidate.engine, ObjectiveEngine) else 1.0)
         except KeyboardInterrupt:
             interrupted = True
         chosen = joined(chosen, selection_of(candidates, interrupted))

@@ -102,7 +102,9 @@ def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
         **_ids_to_arrays("item_ids", data.item_ids),
     }
     known = {f"{side}_features": features.values for side, features in _features_of(data).items()}
-    known |= {f"{side}_places": each.places for side, each in _features_of(data).items() if each.places.size}
+    for side, each in _features_of(data).items():
+        known |= {f"{side}_places": each.places} if each.places.size else {}
+        known |= {} if each.graph is None else matrix_to_arrays(f"{side}_similarity_", each.graph)
     return arrays | known | ({} if data.weights is None else {"weights": data.weights})
 
 
@@ -134,7 +136,9 @@ def interactions_from_arrays(
     for side, size in (("user", data.n_users), ("item", data.n_items)):
         if side in encodings:
             places = arrays.get(f"{side}_places", np.empty((size, 0), np.float32))
-            features = Features(Encoding.from_json(encodings[side]), arrays[f"{side}_features"], places)
+            name = f"{side}_similarity_"
+            graph = _adjacency(name, size, arrays) if f"{name}data" in arrays else None
+            features = Features(Encoding.from_json(encodings[side]), arrays[f"{side}_features"], places, graph)
             if len(features.values) != size:
                 raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
             setattr(data, f"{side}_features", features)

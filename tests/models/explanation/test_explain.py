@@ -19,7 +19,7 @@ from air_recsys.datasets import load_movielens, load_yamanishi
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models.engines.objective_contributions import Contributing, equation_of, equations
 from air_recsys.models.engines.scaling import energy_weight, graph_strength
-from air_recsys.models.rows import LeastSquaresRows, Ties
+from air_recsys.models.rows import Edges, LeastSquaresRows, Ties
 from air_recsys.splits import random_holdout
 
 CPU = {"device": "cpu", "random_state": 0}
@@ -216,7 +216,8 @@ def test_an_edge_passes_the_score_of_its_neighbor():
     model, user, item = trained("ratings"), 3, 8
     state, terms = model._state, model.solver
     weights = [energy_weight(strength, state.data) for strength in (terms.user_graph_reg, terms.item_graph_reg)]
-    shared = equations(state, Contributing(model.row_solver(), (weights[0], weights[1]), terms.weight_decay > 0))
+    edges = Edges(state.user_graph.to_scipy(), weights[0]), Edges(state.item_graph.to_scipy(), weights[1])
+    shared = equations(state, Contributing(model.row_solver(), edges, terms.weight_decay > 0))
     row = equation_of(state, shared, user)
     adjacency, strength = shared.item_edges
     scores = shared.items @ row.solution
