@@ -239,9 +239,9 @@ class SurpriseAIR(AlgoBase):
         Raises
         ------
         NotFittedError
-            Before `fit`, and where the solver leaves no posterior ("adam").
+            Before `fit`.
         DataError
-            Where the trainset has more than 101 values of ratings.
+            Where the trainset has more than 101 values of ratings, and with ``solver="adam"`` fewer than 100 ratings.
 
         Examples
         --------

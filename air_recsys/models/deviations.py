@@ -1,8 +1,13 @@
-"""Predictions with standard deviations, intervals and probabilities of rating values, for models with a posterior."""
+"""Predictions with standard deviations, intervals and probabilities of rating values.
+
+They are those of a posterior, or, for models without one, those of errors on hidden ratings
+(`air_recsys.models.spread`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, overload
 
@@ -18,7 +23,8 @@ from air_recsys.models.ranking.lists import best_items_of, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.ratings import limited
 from air_recsys.models.rows import SIDES, Side
-from air_recsys.models.state import FittedState
+from air_recsys.models.spread import Spread
+from air_recsys.models.state import FittedState, lock_of
 from air_recsys.storage.validation import check_choice, check_real
 
 _HIGHEST_LEVEL = 0.9999
@@ -37,9 +43,22 @@ class PredictsDeviations(Recommender):
 
     @property
     def knows_deviations_(self) -> bool:
-        """Whether `predict` accepts ``return_std=True``."""
-        equations = self._fitted().equations
-        return equations is not None and equations.knows_deviations
+        """Whether deviations are known without measuring them first, see `predict`."""
+        return self._fitted().knows_deviations
+
+    def measured(self, state: FittedState) -> Spread:
+        """The errors on hidden ratings of a model without a posterior."""
+        raise NotFittedError(f"deviations need a posterior or errors on hidden ratings, found a {type(self).__name__}")
+
+    def _measured(self) -> FittedState:
+        """The fitted state, with what deviations follow from; measured when they are first asked for."""
+        if self._fitted().knows_deviations:
+            return self._fitted()
+        with lock_of(self):
+            state = self._fitted()
+            if not state.knows_deviations:
+                self._state = state = replace(state, spread=self.measured(state))
+            return state
 
     @property
     def rating_values_(self) -> np.ndarray:
@@ -124,9 +143,9 @@ class PredictsDeviations(Recommender):
         user_ids, item_ids, unknown
             As in `Recommender.predict`.
         return_std : bool
-            Also return the standard deviation of a new rating, its noise included: about 90 % of new ratings lie
-            within 1.645 standard deviations of the score. A pair with an unknown id gets the standard deviation of all
-            training ratings.
+            Also return the standard deviation of a new rating, its noise included. A pair with an unknown id gets that
+            of all training ratings. A model without a posterior measures its errors when it is first asked: it trains
+            once more, without a tenth of the ratings, see `air_recsys.models.spread`. Files keep what it measured.
         timestamps : array_like, optional
             Time of each rating, in the unit of the training, for models with ``time="drift"``. A single value applies
             to all pairs. Without timestamps a score is for no particular time, and the deviation includes the variance
@@ -134,10 +153,9 @@ class PredictsDeviations(Recommender):
 
         Raises
         ------
-        NotFittedError
-            With `return_std`, if the model has no posterior.
         DataError
-            For timestamps in another unit than that of the training, and for a model without times.
+            With `return_std`, for a model without a posterior of fewer than 100 ratings. For timestamps in another
+            unit than that of the training, and for a model without times.
 
         Examples
         --------
@@ -149,9 +167,9 @@ class PredictsDeviations(Recommender):
         >>> bool((deviations > 0).all())
         True
         """
-        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=return_std)
         scores = self.predicted_scores(state, *pairs, times)
-        return (scores, _deviations(state, *pairs, times)) if return_std else scores
+        return (scores, self._deviations(state, *pairs, times)) if return_std else scores
 
     def predict_table(
         self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn", timestamps: Any = None
@@ -183,8 +201,8 @@ class PredictsDeviations(Recommender):
         asked = asked_pairs(user_ids, item_ids)
         state, pairs, times = self._asked(*asked, unknown, timestamps)
         columns = {"score": self.predicted_scores(state, *pairs, times)}
-        if state.equations is not None and state.equations.knows_deviations:
-            columns["deviation"] = _deviations(state, *pairs, times)
+        if state.knows_deviations:
+            columns["deviation"] = self._deviations(state, *pairs, times)
         return prediction_table(*asked, pairs, **columns)
 
     def predict_interval(
@@ -198,8 +216,9 @@ class PredictsDeviations(Recommender):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The ends of an interval for a new rating of each pair, with a given probability.
 
-        The interval is that of a normal distribution around the score before `clip`, with the standard deviation of a
-        new rating. If the model clips, both ends are limited to the range of the ratings.
+        With a posterior the interval is that of a normal distribution around the score before `clip`, with the
+        standard deviation of a new rating. Without one it reaches as far as the errors on hidden ratings with like
+        deviations, see `predict`. If the model clips, both ends are limited to the range of the ratings.
 
         Parameters
         ----------
@@ -214,8 +233,8 @@ class PredictsDeviations(Recommender):
 
         Raises
         ------
-        NotFittedError
-            If `solver` left no posterior.
+        DataError
+            As in `predict` with deviations.
         ParameterError
             For a level out of range.
 
@@ -230,9 +249,12 @@ class PredictsDeviations(Recommender):
         (True, True, True)
         """
         check_real("level", level, maximum=_HIGHEST_LEVEL, strict=True)
-        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
-        reach = NormalDist().inv_cdf((1 + level) / 2) * _deviations(state, *pairs, times)
-        scores = _unlimited(state, *pairs, times)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
+        deviations, known = self._deviations(state, *pairs, times), (pairs[0] >= 0) & (pairs[1] >= 0)
+        reach = NormalDist().inv_cdf((1 + level) / 2) * deviations
+        if state.spread is not None:
+            reach[known] = state.spread.reach(deviations[known], level)
+        scores = self._central(state, *pairs, times)
         scale = state.rating_scale
         low, high = (limited(scores + side * reach, self.clips, scale, binary=False) for side in (-1, 1))
         return low, high
@@ -247,9 +269,10 @@ class PredictsDeviations(Recommender):
     ) -> np.ndarray:
         """The probability of each value of `rating_values_` for a new rating of each pair.
 
-        See `air_recsys.models.rating_values` for the definition. The first call after a training estimates thresholds
-        and habits. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that accounts for the scale and
-        the habits of the users; unlike a score it is not a sum of parts.
+        See `air_recsys.models.rating_values` for the definition; the first call after a training estimates thresholds
+        and habits. Without a posterior they are those of hidden ratings with like scores, see `predict` and
+        `air_recsys.models.spread`. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that accounts
+        for the scale and the habits of the users; unlike a score it is not a sum of parts.
 
         Parameters
         ----------
@@ -263,10 +286,8 @@ class PredictsDeviations(Recommender):
 
         Raises
         ------
-        NotFittedError
-            If `solver` left no posterior.
         DataError
-            If the training ratings have more than 101 values.
+            If the training ratings have more than 101 values, and as in `predict` with deviations.
 
         Examples
         --------
@@ -279,10 +300,13 @@ class PredictsDeviations(Recommender):
         >>> model.predict_proba(0, 0).argmax(axis=1)
         array([3])
         """
-        state, (users, items), times = self._asked(user_ids, item_ids, unknown, timestamps)
+        each = checked_values(self._fitted())
+        state, (users, items), times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
+        scores, known = self._central(state, users, items, times), (users >= 0) & (items >= 0)
+        if state.spread is not None:
+            return state.spread.probabilities(scores, each)
         values = state.once("rating values", lambda: RatingValues.of(state))
-        scores, known = _unlimited(state, users, items, times), (users >= 0) & (items >= 0)
-        return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
+        return values.probabilities(scores, self._deviations(state, users, items, times), np.where(known, users, -1))
 
     def best_items(
         self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
@@ -326,32 +350,38 @@ class PredictsDeviations(Recommender):
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
         scores = list_scores(state, user, products[:, : places.size], self.clips)[0]
-        equations, deviations = state.equations, None
-        if equations is not None and equations.knows_deviations:
-            deviations = equations.deviations(np.repeat(user, places.size), places)
+        several = np.repeat(user, places.size)
+        deviations = self._deviations(state, several, places, None) if state.knows_deviations else None
         return BestItems(state.data.item_ids[places], scores, deviations)
 
     def _asked(
-        self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any
+        self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any, *, measured: bool = False
     ) -> tuple[FittedState, tuple[np.ndarray, np.ndarray], np.ndarray | None]:
         """The state of this moment, the positions of the pairs, and the times that they are asked for."""
         state = self._fitted()
         pairs = pair_indices(state, *asked_pairs(user_ids, item_ids), unknown, stacklevel=4)
-        return state, pairs, times_of(state, timestamps, pairs[0].size)
+        times = times_of(state, timestamps, pairs[0].size)
+        return self._measured() if measured else state, pairs, times
 
+    def _deviations(
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None
+    ) -> np.ndarray:
+        """The standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
+        known, found = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
+        users, items = users[known], items[known]
+        if state.spread is not None:
+            found[known] = state.spread.deviations(state.facts(users, items, state.scores(users, items, self.clips)))
+        else:
+            assert state.equations is not None
+            found[known] = state.equations.deviations(users, items, None if times is None else times[known])
+        return found
 
-def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
-    """The standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
-    assert state.equations is not None
-    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
-    of_known = None if times is None else times[known]
-    deviations[known] = state.equations.deviations(users[known], items[known], of_known)
-    return deviations
-
-
-def _unlimited(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
-    """The score of each pair before it is limited to the range of the ratings; a mean for unknown ids."""
-    known, scores = (users >= 0) & (items >= 0), np.empty(users.size)
-    scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
-    scores[~known] = fallback_scores(state, users[~known], items[~known])
-    return scores
+    def _central(
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None
+    ) -> np.ndarray:
+        """What deviations are around: scores as predicted, or, with a posterior, before they are limited."""
+        known, scores = (users >= 0) & (items >= 0), np.empty(users.size)
+        clips = False if state.spread is None else self.clips
+        scores[known] = state.scores(users[known], items[known], clips, None if times is None else times[known])
+        scores[~known] = fallback_scores(state, users[~known], items[~known])
+        return scores

@@ -47,6 +47,11 @@ class TrainingStatistics:
         return np.bincount(self._data.item_index, minlength=self._data.n_items)
 
     @cached_property
+    def user_counts(self) -> np.ndarray:
+        """Number of ratings of each user, shape (n_users,)."""
+        return np.bincount(self._data.user_index, minlength=self._data.n_users)
+
+    @cached_property
     def user_means(self) -> np.ndarray:
         """Mean rating of each user, that of all ratings for a user without any; shape (n_users,)."""
         return self._means(self._data.user_index, self._data.n_users)

@@ -22,6 +22,7 @@ from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
+from air_recsys.models.spread import Spread, facts_of
 
 Value = TypeVar("Value")
 
@@ -125,6 +126,8 @@ class FittedState:
         By side, similarities that took the place of those that the model makes, such as ones with labels.
     trained : FittedState, optional
         Of new users alone: the state with the same items that they were solved against.
+    spread : Spread, optional
+        Of a model without a posterior: its errors on hidden ratings, once they were measured.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -144,6 +147,7 @@ class FittedState:
     named: Mapping[str, SimilarityGraph] = field(default_factory=dict)
     trained: FittedState | None = None
     n_new_items: int = 0  # the last of the items, which came after the training
+    spread: Spread | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -226,6 +230,20 @@ class FittedState:
         if times is not None and self.drift is not None:
             scores = scores + self.drift.at(users, items, times)[0]
         return self.limited(scores, clips)
+
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether a posterior or measured errors tell how far new ratings are from scores."""
+        return self.spread is not None or (self.equations is not None and self.equations.knows_deviations)
+
+    def facts(self, users: np.ndarray, items: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """What the deviations of pairs follow from where there is no posterior, (n, 5)."""
+        low, high = self.rating_scale
+        trained = self.origin  # new rows alone have fewer ratings of the other side
+        of_users = trained if self.data.users is trained.data.users else self
+        of_items = trained if self.data.items is trained.data.items else self
+        counts = of_users.statistics.user_counts[users], of_items.statistics.item_counts[items]
+        return facts_of(*counts, (scores - low) / ((high - low) or 1.0))
 
     def row_solver(self, side: Side) -> RowSolver:
         """The solver for new rows of a side; `ParameterError` where a row is tied to all others."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
@@ -23,6 +24,7 @@ from air_recsys.models.learned import Ending, Factors, Selection, Snapshot, hist
 from air_recsys.models.partial_fit import with_unseen
 from air_recsys.models.ratings import BINARY, Clip, warn_if_constant
 from air_recsys.models.row_models import SolvesRows
+from air_recsys.models.spread import HIDDEN, Spread, check_measurable
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.fingerprint import fingerprint
@@ -355,6 +357,19 @@ class TrainedRecommender(SolvesRows):
         if "_at_work" not in vars(self):
             raise NotFittedError("current_factors is for callbacks while fit runs")
         return self._at_work.factors()
+
+    def measured(self, state: FittedState) -> Spread:
+        """The errors on a tenth of the ratings, hidden from a further training with the settings of the model."""
+        origin = state.origin
+        again: Any = clone(self.settled(state.chosen.values))
+        check_measurable(origin.data.n_ratings)
+        split = random_holdout(origin.data, HIDDEN, random_state=0)
+        hidden, scale = origin.data.select(split.test), origin.rating_scale
+        again.set_params(validation_fraction=0.0, patience=None, clip=False)
+        again.fit(origin.data.select(split.train), rating_scale=scale if scale[0] < scale[1] else None)
+        shown, pairs = again._fitted(), (hidden.user_index, hidden.item_index)
+        scores = origin.limited(shown.factors.scores(*pairs), self.clips)
+        return Spread.of(shown.facts(*pairs, scores), scores, hidden.ratings, scale[1] - scale[0])
 
     @property
     def device_(self) -> str:

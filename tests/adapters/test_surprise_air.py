@@ -193,7 +193,7 @@ def test_one_known_side_gives_its_bias_and_probabilities_are_those_of_the_model(
     np.testing.assert_array_equal(shares[:2], fitted.model_.predict_proba(["u0", "u1"], ["i3", "i4"]))
     with fails(UnknownIdError, "its ids are text, such as 'u6', and these are integers"):
         fitted.predict_proba(user, item)  # inner ids
-    with fails(NotFittedError, "solver"):
+    with fails(DataError, "expected 100 ratings, to measure deviations"):
         by_adam().fit(trainset_of()).predict_proba("u0", "i3")
 
 

@@ -16,6 +16,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors, Selection, Snapshot
+from air_recsys.models.spread import Spread
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.files import (
     LARGEST,
@@ -30,6 +31,7 @@ from air_recsys.storage.reading import checked_csr
 _LITTLE = 0.1  # of the largest weight, as of weights that sum to 1
 _HOLDS = "a model file holds ids that are all integers or all strings"
 _NO_FEATURES: dict[str, Any] = {}
+_HIDDEN = "hidden_"
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 
 
@@ -49,6 +51,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays["source_factors"] = state.source_factors
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
+    if state.spread is not None:
+        arrays |= {f"{_HIDDEN}{name}": array for name, array in state.spread._asdict().items()}
     reads_times = state.drift is not None or state.source_factors is not None
     if reads_times and state.data.timestamps is not None:
         arrays["timestamps"] = state.data.timestamps
@@ -89,6 +93,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         item_weights=_item_weights(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
         n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
+        spread=_spread(arrays),
     )
 
 
@@ -234,6 +239,14 @@ def _source_factors(shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]) ->
     if sources is not None and sources.shape != shape:
         raise ValueError(f"expected source factors of shape {shape}, found {sources.shape}")
     return sources
+
+
+def _spread(arrays: Mapping[str, np.ndarray]) -> Spread | None:
+    if f"{_HIDDEN}ratings" not in arrays:
+        return None
+    found = Spread(*(arrays[f"{_HIDDEN}{name}"] for name in Spread._fields))
+    found.check()
+    return found
 
 
 _KEYS = {"epoch", "users", "items", "others"}
