@@ -92,8 +92,7 @@ def train(
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
     how |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if registered is not None:
-        given = {"--preset": preset is not options.Preset.RATINGS, "--checkpoint": checkpoint is not None}
-        options.refuse_unread("--registered", given | {"--snapshots": snapshots is not None})
+        options.refuse_unread("--registered", "--preset", "--checkpoint", "--snapshots")
         other = made(registered, Recommender, {"random_state": seed, "device": device})
         other.set_params(**options.parse_settings(settings, other))
         data = read_ratings(file, timestamp=timestamp, **(options.of_likes(how) if ranking else how))
