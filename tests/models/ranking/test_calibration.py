@@ -95,7 +95,7 @@ def test_a_checkpoint_keeps_the_calibration(fitted, tmp_path):
 
 
 def test_without_hidden_parts_there_are_no_probabilities():
-    model = AIR.for_likes(**SMALL, settings={}).fit(drawn()[1].astype(float))
+    model = AIR.for_likes(n_factors=4, n_steps=12, device="cpu", settings={}).fit(drawn()[1].astype(float))
     with pytest.raises(NotFittedError, match="settings=None"):
         model.predict_proba(0, 0)
 
