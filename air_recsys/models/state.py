@@ -20,6 +20,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.learned import Ending, Factors, Selection
+from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
 from air_recsys.models.spread import Spread, facts_of
@@ -128,6 +129,8 @@ class FittedState:
         Of new users alone: the state with the same items that they were solved against.
     spread : Spread, optional
         Of a model without a posterior: its errors on hidden ratings, once they were measured.
+    calibration : RankCalibration, optional
+        Of models that say how probable the items of a list are.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -148,6 +151,7 @@ class FittedState:
     trained: FittedState | None = None
     n_new_items: int = 0  # the last of the items, which came after the training
     spread: Spread | None = None
+    calibration: RankCalibration | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

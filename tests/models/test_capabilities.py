@@ -50,7 +50,7 @@ def doors() -> dict[str, Door]:
     return {
         "ratings": Door(lambda: AIR.for_ratings(n_factors=2, n_sweeps=3, **COMMON), table, NEW),
         "likes": Door(
-            lambda: AIR.for_likes(settings={}, n_steps=20, n_factors=3, device="cpu"),
+            lambda: AIR.for_likes(n_steps=6, n_factors=3, device="cpu"),
             table[[*NEW][:2]],
             NEW[[*NEW][:2]],
         ),

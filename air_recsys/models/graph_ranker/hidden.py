@@ -26,6 +26,7 @@ from air_recsys.models.graph_ranker.regression import (
     normalised_items,
 )
 from air_recsys.models.graph_ranker.scorers import FactorScorer, of_length_one
+from air_recsys.models.ranking.calibration import RankCalibration
 
 _MAX_ENTRIES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
@@ -235,6 +236,10 @@ class HeldOut:
         """NDCG and recall of the lists of 20 that scores make."""
         lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
         return ndcg_at_k(lists, self._hidden, self._k), recall_at_k(lists, self._hidden, self._k)
+
+    def calibration(self, scores: np.ndarray) -> RankCalibration:
+        """The probabilities that these scores tell of the hidden items."""
+        return RankCalibration.of(scores, self._seen, self._hidden, at_random=self._times is None)
 
     def lists(self, scores: np.ndarray, start: int) -> np.ndarray:
         """The lists of a block of the users asked, items shown left out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_likes, is_matrix
-from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
@@ -40,7 +40,7 @@ from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
 from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes, without_likes
 from air_recsys.models.learned import Factors
-from air_recsys.models.pairs import list_ndcg
+from air_recsys.models.pairs import Unknown, asked_pairs, list_ndcg, pair_indices
 from air_recsys.models.partial_fit import check_rows
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
@@ -140,7 +140,7 @@ class GraphRanker(Recommender):
     All interactions count as 1, whatever their ratings. A 0 in a sparse or dense matrix is no interaction. In a long
     table and in `Interactions` each row is one, also with a rating of 0.
 
-    Scores order the items of a user. They are not ratings, and cannot be compared between users.
+    Scores order the items of a user. They are not ratings, and cannot be compared between users; `predict_proba` can.
 
     Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Wu et al., BSL:
     Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (loss of the factors); Fu et al., Revisiting
@@ -251,6 +251,7 @@ class GraphRanker(Recommender):
             chosen=selected.fitted(training.step, self.n_steps),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
+            calibration=selected.calibration,
         )
 
     def _training(self, pattern: Csr, spread: bool = True) -> FactorTraining:
@@ -279,7 +280,7 @@ class GraphRanker(Recommender):
                 ParameterWarning,
                 stacklevel=4,
             )
-        progress.has_selected(found.values())
+        progress.has_selected(found.kept())
         return found
 
     def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
@@ -335,21 +336,56 @@ class GraphRanker(Recommender):
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
         """The score of each pair of known indices, at a time where given."""
-        different, place = np.unique(users, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        scores, ranker = np.empty(users.size), ready_state(state)
-        block = max(1, _BLOCK_ENTRIES // state.data.n_items)
-        for start in range(0, different.size, block):
-            first, last = np.searchsorted(place[order], (start, start + block))
-            pairs = order[first:last]
-            of_block = ranker.scores(different[start : start + block])
-            scores[pairs] = of_block[place[pairs] - start, items[pairs]]
-        return scores
+        return _of_pairs(ready_state(state).scores, users, items, state.data.n_items)
 
     def unknown_scores(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The share of the users who have the item, as for unknown users in lists; 0 for an unknown item."""
         shares = state.statistics.item_counts / state.data.n_users
         return np.where(items >= 0, shares[items], 0.0)
+
+    def predict_proba(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
+        """The probability that each user takes each item next, in 0..1: it compares between users, as no score does.
+
+        The training data are taken for four fifths of what each user takes, drawn at random: it is the probability
+        that the pair, which is not among them, is in the missing fifth. Where `validation` hides by time, it is that
+        of the next items of a user who comes again, as many as were hidden. `fit` finds it on such parts, see
+        `air_recsys.models.ranking.calibration`: an item with a higher score of the same user has no lower one. A pair
+        of the training data gets that of a new item with its score, an unknown user or item what `predict` gives.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` hid nothing, with `settings` or without interactions to spare, or ran in an older release.
+
+        Examples
+        --------
+        >>> seen = np.kron(np.eye(2), np.ones((12, 8))) * (np.random.default_rng(0).random((24, 16)) < 0.7)
+        >>> model = GraphRanker(n_factors=2, n_steps=6, device="cpu").fit(seen)
+        >>> near, far = model.predict_proba(0, model.recommend(0, n=9)["item"].to_numpy()[[0, -1]])
+        >>> bool(near > far)
+        True
+        """
+        state = self._fitted()
+        if state.calibration is None:
+            raise NotFittedError(
+                "predict_proba needs what fit finds on hidden parts, found a model without: fit it again with "
+                f"settings=None (settings={self.settings!r:.40}) and interactions to spare"
+            )
+        users, items = pair_indices(state, *asked_pairs(user_ids, item_ids), unknown)
+        ranker = ready_state(state)
+        known = (items >= 0) & (users >= 0) & ranker.with_items()[users]
+        found = self.unknown_scores(state, users, items)
+        found[known] = _of_pairs(ranker.probabilities, users[known], items[known], state.data.n_items)
+        return found
 
     def score(self, test: Any, y: None = None) -> float:
         """The mean NDCG of lists of 10 unseen items on other interactions, for scikit-learn as `Recommender.score`.
@@ -509,6 +545,20 @@ class GraphRanker(Recommender):
         raise ParameterError(
             "the scores of a GraphRanker are not products of factors: expected recommend in place of to_faiss"
         )
+
+
+def _of_pairs(
+    of_users: Callable[[np.ndarray], np.ndarray], users: np.ndarray, items: np.ndarray, n_items: int
+) -> np.ndarray:
+    """What a function of users has for each pair, which returns a value of all items for some, (b, n_items)."""
+    different, place = np.unique(users, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    values, block = np.empty(users.size), max(1, _BLOCK_ENTRIES // n_items)
+    for start in range(0, different.size, block):
+        first, last = np.searchsorted(place[order], (start, start + block))
+        pairs = order[first:last]
+        values[pairs] = of_users(different[start : start + block])[place[pairs] - start, items[pairs]]
+    return values
 
 
 def _check_times(data: Interactions, settings: RankerSettings) -> None:

@@ -13,6 +13,7 @@ from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
 from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.progress import Progress, StepSearch
+from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
 MOST_SEARCHED = 2_000_000  # interactions that a search sees
@@ -45,12 +46,20 @@ class Selection(NamedTuple):
     settings: RankerSettings
     n_steps: int  # of the training of the factors
     history: list[dict[str, Any]]  # every candidate that was tried
+    calibration: RankCalibration | None = None  # on the first hidden part
 
     @classmethod
     def of_row(cls, row: dict[str, Any], history: list[dict[str, Any]]) -> Selection:
         """The selection of the settings in a row."""
         values: dict[str, Any] = {name: row[name] for name in RankerSettings._fields}
-        return cls(RankerSettings(**values), int(row["n_steps"]), history)
+        kept = row.get("calibration")
+        calibration = None if kept is None else RankCalibration.of_array(np.asarray(kept, dtype=np.float64))
+        return cls(RankerSettings(**values), int(row["n_steps"]), history, calibration)
+
+    def kept(self) -> dict[str, Any]:
+        """The row of a checkpoint that `of_row` reads."""
+        calibration = None if self.calibration is None else self.calibration.to_array().tolist()
+        return self.values() | {"calibration": calibration}
 
     def values(self) -> dict[str, Any]:
         """The settings and the number of steps by name."""
@@ -116,7 +125,15 @@ class Search:
             way.forget_regression()
         self._join_factors(best, single)
         row = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
-        return Selection.of_row(row, self.history)
+        selected = Selection.of_row(row, self.history)
+        return selected._replace(calibration=self._calibrated(selected.settings, single[self.ways[0]]))
+
+    def _calibrated(self, settings: RankerSettings, regression: np.ndarray) -> RankCalibration:
+        """The probabilities of the lists of the first way, with settings and the scores of their regression."""
+        scores = np.float32(settings.regression_weight) * regression
+        if settings.factor_weight:
+            scores += np.float32(settings.factor_weight) * self.ways[0].factor_scores(settings)
+        return self.ways[0].calibration(scores)
 
     def _join_factors(self, regression: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
         """Train factors, and try them alone and beside the best regression, as far as there is time."""

@@ -71,6 +71,11 @@ class RankerState(NamedTuple):
         scores[~self.with_items()[users]] = self.fitted.statistics.item_counts
         return scores
 
+    def probabilities(self, users: np.ndarray) -> np.ndarray:
+        """The probabilities of `GraphRanker.predict_proba` of all items for some users, (b, n_items)."""
+        assert self.fitted.calibration is not None
+        return self.fitted.calibration.of_scores(self.scores(users), self.own[users])
+
     def with_items(self) -> np.ndarray:
         """Whether each user has any item, (n_users,); of those without any the scores say nothing."""
         return np.diff(self.own.indptr) > 0

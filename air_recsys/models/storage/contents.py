@@ -16,6 +16,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors, Selection, Snapshot
+from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.spread import Spread
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.files import (
@@ -49,6 +50,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays |= matrix_to_arrays("item_weights_", state.item_weights)
     if state.source_factors is not None:
         arrays["source_factors"] = state.source_factors
+    if state.calibration is not None:
+        arrays["calibration"] = state.calibration.to_array()
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
     if state.spread is not None:
@@ -94,6 +97,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         source_factors=_source_factors(items.shape, arrays),
         n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
         spread=_spread(arrays),
+        calibration=RankCalibration.of_array(arrays["calibration"]) if "calibration" in arrays else None,
     )
 
 
