@@ -168,7 +168,7 @@ class GraphRanker(Recommender):
         check_device_name(self.device)
         if self.settings is None:
             return
-        for name, default in {"time_budget": None, "validation": "auto", "n_validation": 1000}.items():
+        for name, default in {"time_budget": None, "validation": "auto"}.items():
             if getattr(self, name) != default:
                 warn_of_unread(name, getattr(self, name), "settings=None")
         check_settings(self.settings)
