@@ -309,6 +309,47 @@ def test_what_is_not_known_is_refused(some, change, error, message):
         some.fold_in(new)
 
 
+def test_new_items_are_solved_from_known_users_and_answer_all_questions(some):
+    fans = of([f"u{i}" for i in range(10)], "new", [4.5 if i % 2 == 0 else 1.5 for i in range(10)])
+    alone = some.fold_in(fans, side="item")
+    users = some.interactions_.users
+    places = np.zeros(10, int), users.lookup(fans["user"])
+    rows = sp.csr_array((fans["rating"], places), shape=(1, len(users)))
+    solved = some.row_solver("item").solve(rows)
+    np.testing.assert_allclose(alone.item_factors_, solved.factors, atol=1e-6)
+    np.testing.assert_allclose(alone.item_biases_, solved.biases, atol=1e-6)
+    np.testing.assert_array_equal(alone.user_factors_, some.user_factors_)
+    listed = alone.recommend(["u20", "nobody"])
+    assert listed["source"].tolist() == ["model", "popular"]
+    np.testing.assert_allclose(listed["score"][0], alone.predict("u20", "new")[0])
+    assert alone.predict("u20", "i3", unknown="mean") == some.predict("u20", "i99", unknown="mean")
+    found = alone.explain("u20", "new")
+    assert found.total() == pytest.approx(found.score, abs=1e-4)
+    own = some.explain("u20", "i0").items["item"]
+    assert set(found.items["item"]) <= set(some.interactions_.item_ids)
+    assert set(found.items["item"]) == set(own)
+    assert (alone.interactions_.n_users, alone.interactions_.n_items) == (len(users), 1)
+
+
+def test_means_for_unknown_ids_are_those_of_the_training(some):
+    alone = some.fold_in(NEW)
+    for user, item in (("nobody", "i3"), ("nobody", "no item")):
+        assert alone.predict(user, item, unknown="mean") == some.predict(user, item, unknown="mean")
+    pd.testing.assert_frame_equal(alone.recommend("nobody", 5), some.recommend("nobody", 5))
+
+
+def test_a_model_of_new_rows_is_asked_and_no_more(some, tmp_path):
+    alone = some.fold_in(sp.csr_array(([5.0], ([0], [0])), shape=(1, N_ITEMS)))
+    for act in (
+        lambda: alone.partial_fit(NEW),
+        lambda: alone.fold_in(NEW),
+        lambda: alone.forget(users=0),
+        lambda: alone.save(tmp_path / "model.air"),
+    ):
+        with fails(ParameterError, "this model holds new users alone"):
+            act()
+
+
 def test_a_row_that_is_tied_to_all_others_is_refused():
     model = AIR.for_completion(n_epochs=3, tv_reg=0.1, **CPU).fit(ratings())
     with pytest.raises(ParameterError, match="tie a row to all others"):
