@@ -49,9 +49,10 @@ def main() -> None:
     print(f"\nA new film with fans in group 1: {alike.mean():.1f} for that group, {others.mean():.1f} for group 2.")
 
     # The same without a trace in the model, many visitors at once:
-    folded = model.fold_in(visitor)
-    scores = folded.factors @ model.item_factors_.T + folded.biases[:, None] + model.item_biases_ + model.global_mean_
-    print(f"Scores of {scores.shape[0]} visitor(s) for {scores.shape[1]} items; the model is as it was.")
+    others = pd.concat([visitor.assign(user=f"guest {number}") for number in range(3)])
+    lists = model.fold_in(others).recommend([f"guest {number}" for number in range(3)], n=2)
+    print(f"\nThe lists of {lists['user'].nunique()} guests; the model is as it was:")
+    print(lists[["user", "item", "score"]].round(2).to_string(index=False))
 
 
 if __name__ == "__main__":

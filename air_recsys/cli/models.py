@@ -281,9 +281,9 @@ def _folded_lists(ranker: GraphRanker, new: pd.DataFrame, ids: list[Any], how: d
     """Return the lists of some users, those of the new ones by these ratings alone."""
     import pandas as pd
 
-    lists = ranker.fold_in(new).recommend(**how)
-    others = [each for each in ids if each not in set(new["user"])]
-    lists = pd.DataFrame(lists[lists["user"].isin(ids)])
+    theirs = set(new["user"])
+    lists = ranker.fold_in(new).recommend([each for each in ids if each in theirs], **how)
+    others = [each for each in ids if each not in theirs]
     return pd.concat([lists, ranker.recommend(others, **how)], ignore_index=True) if others else lists
 
 

@@ -121,6 +121,8 @@ class Interactions:
     rating_scale : tuple of float, optional
         Lowest and highest possible rating: models clip to it and refuse new ratings outside of it. By default the
         range of the data.
+    empty : bool
+        Accept that there is no rating, as of new rows that have features alone.
     copy : bool
         False keeps arrays that already have the right type, such as int32 and float32, without a copy; the caller must
         not change them.
@@ -160,6 +162,7 @@ class Interactions:
         duplicates: Duplicates = "error",
         allow_negative: bool | None = False,
         rating_scale: Scale | None = None,
+        empty: bool = False,
         copy: bool = True,
     ) -> None:
         check_choice("duplicates", duplicates, get_args(Duplicates))
@@ -180,6 +183,8 @@ class Interactions:
             raise DataError(f"expected a user and an item for each rating, found {sizes}")
         self.user_features: Features | None = None
         self.item_features: Features | None = None
+        if not empty and self.n_ratings == 0:
+            raise DataError("expected at least one rating, found none")
         self._resolve_duplicates(duplicates)
 
     # ---------------------------------------------------------------- from other containers
@@ -425,10 +430,12 @@ class Interactions:
         return self.n_ratings / (self.n_users * self.n_items)
 
     def __repr__(self) -> str:
+        sizes = f"n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}"
+        if not self.n_ratings:
+            return f"Interactions({sizes})"
         low, high = self._ratings.min(), self._ratings.max()
-        return (
-            f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
-            f"density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g})".replace("%", " %")
+        return f"Interactions({sizes}, density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g})".replace(
+            "%", " %"
         )
 
     def _repr_html_(self) -> str:
@@ -585,8 +592,6 @@ class Interactions:
         return self
 
     def _resolve_duplicates(self, rule: Duplicates) -> None:
-        if self.n_ratings == 0:
-            raise DataError("expected at least one rating, found none")
         repeated = repeated_values(self.pair_index)
         if not repeated.size:
             return

@@ -42,7 +42,7 @@ class Recommending:
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
         """The lists of users folded in with these items, (b, n_items)."""
         assert isinstance(self.model, GraphRanker)
-        table = self.model.fold_in(rows).recommend(n)
+        table = self.model.fold_in(rows).recommend(range(rows.shape[0]), n)
         return self._positions(table, table["user"].to_numpy(), (rows.shape[0], n))
 
     def _positions(self, table: pd.DataFrame, places: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

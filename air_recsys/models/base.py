@@ -167,8 +167,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         """
         with lock_of(self):
             state = self._fitted()
-            if state.trained is not None:
-                raise DataError("expected a whole model, found one of new users alone: make another without them")
+            state.check_whole()
             self._state = self.without(state, left_of(state.data, users, items, pairs))
         return self
 

@@ -57,7 +57,8 @@ class PredictsDeviations(Recommender):
         with lock_of(self):
             state = self._fitted()
             if not state.knows_deviations:
-                self._state = state = replace(state, spread=self.measured(state))
+                known = state.origin
+                self._state = state = replace(state, spread=known.once("spread", lambda: self.measured(known)))
             return state
 
     @property

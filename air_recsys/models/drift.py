@@ -11,7 +11,7 @@ import torch
 
 from air_recsys.data.columns import as_timestamps
 from air_recsys.exceptions import DataError
-from air_recsys.models.rows import SIDES
+from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.drift.process import Moments
 
 _PREFIX = "drift_"  # names of these arrays in model files
@@ -54,6 +54,10 @@ class LearnedDrift(NamedTuple):
             for of_side, rows in ((self.users, users), (self.items, items))
         ]
         return LearnedDrift(self.unit, span, *kept)
+
+    def of_new_rows(self, side: Side) -> Self:
+        """The same for new rows of a side alone, of which nothing is known at any moment."""
+        return self._replace(**{f"{side}s": [each.of_new_rows() for each in getattr(self, f"{side}s")]})
 
     def checked(self, timestamps: Any, size: int) -> np.ndarray:
         """The times of some pairs, or raise `DataError` where they cannot be of the unit of the training."""

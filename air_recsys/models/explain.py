@@ -92,31 +92,33 @@ class Tables:
     ) -> None:
         self._state, self._sources, self._n, self._names, self._clips = state, sources, n, names, clips
         self._similar_users, self._similar_items = similarities
-        self._item_ids = state.data.item_ids
+        self._item_ids = state.origin.data.item_ids  # of sources: the rated items are trained ones
 
     def items(self, item: int, contributions: np.ndarray) -> Contributions:
         """The rated items; `contributions` (N, 2) in all and by the item graph."""
         best = self._largest(contributions[:, 0])
         rated = self._sources.rated[best]
+        known = None if self._state.alone == "item" else self._similar_items  # a new item has no edges
         columns = {
             "item": self._item_ids[rated],
             "label": self._named(rated),
             "rating": self._sources.ratings[best],
             "deviation": self._sources.deviations[best],
-            "weight": _of_edges(self._similar_items, np.full_like(rated, item), rated),
+            "weight": _of_edges(known, np.full_like(rated, item), rated),
         }
         return _table(columns, contributions, best)
 
     def users(self, user: int, item: int, contributions: np.ndarray) -> Contributions:
         """The similar users; `contributions` (K, 2) in all and by the item graph."""
         best = self._largest(contributions[:, 0])
-        data, others = self._state.data, self._sources.neighbors[best]
+        state, others = self._state.of_side("item"), self._sources.neighbors[best]  # which knows who rated the item
+        data = state.data
         given = data.item_index == item
         columns = {
             "user": data.user_ids[others],
             "weight": _of_edges(self._similar_users, np.full_like(others, user), others),
             "rating": _ratings(data.user_index[given], data.ratings[given], others),
-            "score": self._state.scores(others, np.full_like(others, item), self._clips),
+            "score": state.scores(others, np.full_like(others, item), self._clips),
         }
         return _table(columns, contributions, best)
 

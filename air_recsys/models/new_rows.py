@@ -2,69 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import as_weights
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.frames import as_pandas
-from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.data.scales import outside_of
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.models.rows import Folded, Side
+from air_recsys.models.rows import SIDES, Folded, Side, other_side
 from air_recsys.models.state import FittedState
 from air_recsys.storage.reading import checked_sparse
 
 
-def as_rows(
-    data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
-) -> tuple[sp.csr_array, np.ndarray | None]:
-    """New rows of a side as a CSR array over the other side's indices, and their weights."""
-    ratings = as_pandas(ratings)
+def new_rows(
+    state: FittedState,
+    ratings: Any,
+    side: Side,
+    *,
+    read: Callable[[pd.DataFrame], Interactions],
+    weights: np.ndarray | None = None,
+    features: Any = None,
+    zeros_count: bool = True,
+) -> Interactions:
+    """Ratings and features of new rows of a side alone, over the known other side.
+
+    `read` takes tables; `zeros_count` says whether the zeros that a matrix stores are ratings.
+    """
+    ratings, features, others = as_pandas(ratings), as_pandas(features), state.index(other_side(side))
     if isinstance(ratings, pd.DataFrame):
-        ratings = as_interactions(ratings, allow_negative=True, reads=("weight",))
+        ratings = read(ratings)
+    has_ids = isinstance(ratings, Interactions) or (ratings is None and isinstance(features, pd.DataFrame))
     if isinstance(ratings, Interactions):
-        if weights is not None:
-            raise DataError("expected the weights as part of the Interactions, found separate ones")
-        return _rows_of_interactions(data, ratings, side, hint)
+        data = _of_interactions(ratings, weights, side, others)
+    elif ratings is not None:
+        data = _of_matrix(ratings, weights, side, others, zeros_count=zeros_count)
+    elif features is not None:
+        data = _of_pairs(IdIndex(range(0 if has_ids else len(features)), side), others, _NONE, _NONE, _NONE)
+    else:
+        raise DataError("expected ratings of new rows, or their features, found neither")
+    known = {each: state.features(each) for each in SIDES}
+    if features is not None:
+        checked_features(known[side], side)
+    if (trained := known[side]) is not None:
+        own = data.users if side == "user" else data.items
+        whole, known[side] = _with_features(own, trained, features, has_ids=has_ids)
+        setattr(data, f"{side}s", whole)
+    data.user_features, data.item_features = known.values()
+    return data
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _of_interactions(new: Interactions, weights: np.ndarray | None, side: Side, others: IdIndex) -> Interactions:
+    if weights is not None:
+        raise DataError("expected the weights as part of the Interactions, found separate ones")
+    if any(new.n_features):
+        raise DataError("expected features as tables beside the new ratings, found interactions that have some")
+    own, given, index, other_index = new.users, new.items, new.user_index, new.item_index
+    if side == "item":
+        own, given, index, other_index = given, own, other_index, index
+    places = others.lookup(given.ids)
+    if (places < 0).any():
+        raise UnknownIdError(others.kind, given.ids[places < 0].tolist(), "partial_fit takes new ones in")
+    kept = {"weights": new.weights, "timestamps": new.timestamps}
+    return _of_pairs(own, others, index, places[other_index], new.ratings, **kept)
+
+
+def _of_matrix(
+    ratings: Any, weights: np.ndarray | None, side: Side, others: IdIndex, *, zeros_count: bool
+) -> Interactions:
     if not sp.issparse(ratings):
         raise DataError(f"expected Interactions, a DataFrame or a SciPy sparse matrix, found {type(ratings).__name__}")
     if weights is not None and ratings.format != "csr":
         raise DataError(f"expected a CSR matrix, whose order the weights have, found the format {ratings.format}")
-    n_others = data.n_items if side == "user" else data.n_users
-    if ratings.ndim != 2 or ratings.shape[1] != n_others:
-        other = "item" if side == "user" else "user"
-        raise DataError(f"expected {n_others} columns, one per known {other}, found shape {ratings.shape}")
-    whole = checked_sparse("ratings", ratings)
-    _check_pairs(whole.tocoo())
-    rows = sp.csr_array(whole, dtype=np.float64)
-    if not np.isfinite(rows.data).all():
-        raise DataError("ratings must be finite, found NaN or infinite ones")
-    return rows, None if weights is None else as_weights(weights, rows.nnz)
+    if ratings.ndim != 2 or ratings.shape[1] != len(others):
+        raise DataError(f"expected {len(others)} columns, one per known {others.kind}, found shape {ratings.shape}")
+    rows = checked_sparse("ratings", ratings).tocoo()
+    own, kept = IdIndex(range(rows.shape[0]), side), slice(None) if zeros_count else rows.data != 0
+    return _of_pairs(own, others, rows.row[kept], rows.col[kept], rows.data[kept], weights=weights)
 
 
-def _check_pairs(ratings: Any) -> None:
-    """Raise `DataError` where a pair is rated twice."""
-    place = np.sort(ratings.row.astype(np.int64) * ratings.shape[1] + ratings.col)
-    if repeated := np.count_nonzero(place[1:] == place[:-1]):
-        raise DataError(f"expected one rating per pair, found {repeated} duplicate(s)")
+def _of_pairs(own: IdIndex, others: IdIndex, index: Any, places: Any, ratings: Any, **kept: Any) -> Interactions:
+    by_user = own.kind == "user"
+    pairs, sides = ((index, places), (own, others)) if by_user else ((places, index), (others, own))
+    return Interactions(*pairs, ratings, *sides, allow_negative=True, empty=True, **kept)
 
 
-def _rows_of_interactions(
-    data: Interactions, new: Interactions, side: str, hint: str
-) -> tuple[sp.csr_array, np.ndarray | None]:
-    own, others, trained = new.users, new.items, data.items
-    index, other_index = new.user_index, new.item_index
-    if side == "item":
-        own, others, trained = new.items, new.users, data.users
-        index, other_index = other_index, index
-    places = trained.lookup(others.ids)
-    if (places < 0).any():
-        raise UnknownIdError(others.kind, others.ids[places < 0].tolist(), hint)
-    return stored_rows((index, places[other_index]), new.ratings, new.weights, (len(own), len(trained)))
+def _with_features(own: IdIndex, trained: Features, given: Any, *, has_ids: bool) -> tuple[IdIndex, Features]:
+    """New rows, those of a table by id included, and what is known of them."""
+    values = np.zeros((len(own), len(trained.names)), np.float32)
+    if given is None:
+        return own, Features(trained.encoding, values)
+    numbered = not has_ids and not isinstance(given, pd.DataFrame)
+    table = as_table(given, own.kind, np.arange(len(own)) if numbered else own.ids if has_ids else _NONE)
+    found = trained.encoding.encode_new(table, own.kind)
+    if has_ids:
+        own = own.joined(table.index.to_numpy())
+        values = np.zeros((len(own), values.shape[1]), np.float32)
+        values[own.lookup(table.index.to_numpy())] = found
+        return own, Features(trained.encoding, values)
+    if len(found) != len(own):
+        raise DataError(f"expected features of {len(own)} rows, as many as ratings, found {len(found)}")
+    return own, Features(trained.encoding, found)
 
 
 def stored_rows(
@@ -80,30 +126,6 @@ def checked_features(known: Features | None, kind: str) -> Features:
     if known is None or not known.names:
         raise DataError(f"expected no {kind} features, as the model was trained without them, found some")
     return known
-
-
-def with_known_rows(state: FittedState, ratings: Any, side: Side, features: Any) -> tuple[Any, dict[str, Any]]:
-    """The ratings of new rows, and what `RowSolver.solve` has to be told of their features."""
-    if features is None:
-        if ratings is None:
-            raise DataError("expected ratings of new rows, or their features, found neither")
-        return ratings, {}
-    assert state.equations is not None
-    own, ratings, features = checked_features(state.features(side), side), as_pandas(ratings), as_pandas(features)
-    if isinstance(ratings, pd.DataFrame):
-        ratings = as_interactions(ratings, allow_negative=True, reads=("weight",))
-    if isinstance(ratings, Interactions):
-        index = ratings.users if side == "user" else ratings.items
-        known = Features.of(as_table(features, side, index.ids), own.encoding, index).values
-        return ratings, state.equations.of_known(state, side, known)
-    n_rows = len(features) if ratings is None else ratings.shape[0]
-    ids = np.empty(0) if isinstance(features, pd.DataFrame) else np.arange(n_rows)  # a table may have any ids
-    known = own.encoding.encode_new(as_table(features, side, ids), side)
-    if len(known) != n_rows:
-        raise DataError(f"expected features of {n_rows} rows, as many as ratings, found {len(known)}")
-    n_others = state.data.n_items if side == "user" else state.data.n_users
-    ratings = sp.csr_array((n_rows, n_others)) if ratings is None else ratings
-    return ratings, state.equations.of_known(state, side, known)
 
 
 def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:

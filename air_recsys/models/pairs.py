@@ -14,6 +14,7 @@ from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.data.interactions import Interactions, is_matrix
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.metrics import ranking_report
+from air_recsys.models.rows import SIDES
 from air_recsys.models.state import FittedState
 from air_recsys.storage.validation import check_choice
 
@@ -68,9 +69,9 @@ def times_of(state: FittedState, timestamps: Any, size: int) -> np.ndarray | Non
 
 def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
     """The mean training rating of the side that is known, of all ratings where neither is."""
-    statistics = state.statistics
-    by_item = np.where(items >= 0, statistics.item_means[items], statistics.mean)
-    return np.where(users >= 0, statistics.user_means[users], by_item)
+    of_users, of_items = (state.of_side(side).statistics for side in SIDES)
+    by_item = np.where(items >= 0, of_items.item_means[items], of_items.mean)
+    return np.where(users >= 0, of_users.user_means[users], by_item)
 
 
 def asked_pairs(user_ids: Any, item_ids: Any) -> tuple[np.ndarray, np.ndarray]:

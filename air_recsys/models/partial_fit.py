@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_finite, check_on_scale, checked_features, stored_rows
@@ -60,39 +60,25 @@ def check_rows(state: FittedState, matrix: Interactions) -> None:
             )
 
 
-def of_new_users(state: FittedState, new: Interactions) -> FittedState:
-    """A state with new users: alone over all items where nothing else counts, else beside all trained ones."""
-    items = state.data.items.lookup(new.item_ids)
-    if (items < 0).any():
-        raise UnknownIdError("item", new.item_ids[items < 0].tolist(), "partial_fit takes new ones in")
-    n_known = np.count_nonzero(state.data.users.lookup(new.user_ids) >= 0)
-    if n_known:
-        raise DataError(
-            f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings; rows of a "
-            "matrix are users 0, 1, ..., unless Interactions.from_csr(matrix, user_ids) names them"
-        )
+def of_new_rows(state: FittedState, data: Interactions, side: Side) -> FittedState:
+    """A state of new rows of a side alone, solved from `data`, with all else held fixed."""
+    state.row_solver(side)  # refuses what cannot be folded in
+    check_on_scale(state, data.ratings)
+    if state.drift is not None and data.timestamps is not None:
+        state.drift.checked(data.timestamps, data.n_ratings)
     assert state.equations is not None
-    equations = state.equations.without_users()
-    if equations is None:
-        return updated(state, new)
-    check_on_scale(state, new.ratings)
-    data = Interactions(
-        new.user_index,
-        items[new.item_index],
-        new.ratings,
-        new.users,
-        state.data.items,
-        weights=new.weights,
-        allow_negative=True,
-    )
-    of_users = _padded(state.factors.user_factors[:0], data.n_users), np.zeros(data.n_users)
-    factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
-    grown = equations.grown(data.n_users, data.n_items)
-    ending = state.ending._replace(snapshots=None)  # which are of other users
-    named = {side: graph for side, graph in state.named.items() if side == "item"}
-    changed = {"data": data, "factors": factors, "equations": grown, "scale": state.rating_scale, "ending": ending}
-    draft = replace(state, user_graph=None, named=named, trained=state.origin, **changed)
-    return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
+    n_rows, n_others = (data.n_users, data.n_items) if side == "user" else (data.n_items, data.n_users)
+    factors, biases = (_padded(rows[:0], n_rows) for rows in state.factors.of(side))
+    changed: dict[str, Any] = {
+        f"{side}_graph": None,
+        "data": data,
+        "factors": state.factors._replace(**{f"{side}_factors": factors, f"{side}_biases": biases}),
+        "equations": state.equations.of_new_rows(side, data.n_users, data.n_items),
+        "ending": state.ending._replace(snapshots=None),  # which are of other rows
+        "named": {},
+        "trained": state,
+    }
+    return _solved(state, replace(state, **changed), side, np.arange(n_rows), n_others)
 
 
 def with_unseen(state: FittedState) -> FittedState:

@@ -41,6 +41,7 @@ def portable_fold_in(model: Recommender) -> dict[str, Any]:
         For a model whose new users do not follow from their own items by such equations.
     """
     state = model._fitted()
+    state.check_whole()
     if isinstance(model, GraphRanker):
         return portable_lists(model)
     if not isinstance(model, TrainedRecommender):

@@ -48,10 +48,12 @@ class RatingValues(NamedTuple):
 
     @classmethod
     def of(cls, state: FittedState) -> Self:
-        """The values of a model with a posterior; new users alone have habits, and the rest is of the training."""
+        """The values of a model with a posterior; of new rows alone new users have habits, the rest is of training."""
         values, trained = checked_values(state), state.trained
         if trained is not None:
             known = trained.once("rating values", lambda: cls.of(trained))
+            if state.alone == "item":
+                return known
             every = np.arange(state.data.n_ratings)
             return known._replace(habits=_habits(state, every, _without_each(state, every), known))
         data, rng = state.data, np.random.default_rng(_SEED)

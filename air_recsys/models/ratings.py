@@ -28,13 +28,13 @@ class TrainingStatistics:
     array([2.9 , 2.39])
     """
 
-    def __init__(self, data: Interactions) -> None:
-        self._data = data
+    def __init__(self, data: Interactions, mean: float | None = None) -> None:
+        self._data, self._given = data, mean
 
     @cached_property
     def mean(self) -> float:
-        """Mean of all ratings."""
-        return float(self._data.ratings.mean())
+        """Mean of all ratings, or that of a training of which these are no part."""
+        return float(self._data.ratings.mean()) if self._given is None else self._given
 
     @cached_property
     def rating_range(self) -> tuple[float, float]:
@@ -64,7 +64,7 @@ class TrainingStatistics:
     @cached_property
     def damped_item_means(self) -> np.ndarray:
         """Mean rating of each item with five ratings of the mean added, shape (n_items,): few ratings say little."""
-        mean, unit = self.mean, float(np.abs(self._data.ratings).max()) or 1.0
+        mean, unit = self.mean, float(np.abs(self._data.ratings).max(initial=0)) or 1.0
         sums = np.bincount(self._data.item_index, self._data.ratings, self._data.n_items)
         means = (sums + _DAMPING * mean) / (self.item_counts + _DAMPING)
         return np.round(means / unit, 12) * unit  # so that those tie which only rounding tells apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,9 @@ from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, explain
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.forgetting import Left, kept
-from air_recsys.models.new_rows import as_rows, check_finite, check_on_scale, checked_features, with_known_rows
-from air_recsys.models.partial_fit import check_rows, of_new_users, solved_in_turn, updated
-from air_recsys.models.rows import SIDES, Folded, RowSolver, Side
+from air_recsys.models.new_rows import checked_features, new_rows
+from air_recsys.models.partial_fit import check_rows, of_new_rows, solved_in_turn, updated
+from air_recsys.models.rows import SIDES, RowSolver, Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.storage.validation import check_choice
 
@@ -25,7 +26,7 @@ class SolvesRows(PredictsDeviations):
     """A recommender of which the row of a user or an item is solved for, the other side held fixed."""
 
     def row_solver(self, side: Side = "user") -> RowSolver:
-        """The linear solve behind `fold_in` for one side, for use without the model.
+        """The linear solve behind `fold_in` for one side: its `solve` makes bare factors and biases of a CSR array.
 
         Raises
         ------
@@ -37,33 +38,38 @@ class SolvesRows(PredictsDeviations):
 
     def fold_in(
         self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user", features: Any = None
-    ) -> Folded:
-        """Factors and biases of new users (or items) from their ratings; the model does not change.
+    ) -> Self:
+        """A model of new users (or items) alone, from their ratings, for all questions; this model does not change.
+
+        It has the new users and all items of this model (with ``side="item"`` all users and the new items), and
+        answers as this model would after `partial_fit`, with all else held fixed. Its ids are its own: what this model
+        knows of a user with the same id does not count. Similar users are looked for among the new ones. It is not
+        saved, and takes nothing further in.
 
         The new rows minimise the objective with the trained model held fixed, see
         `air_recsys.models.engines.objective_rows`. With a posterior they are posterior means, see
-        `air_recsys.models.engines.posterior_rows`. Use `partial_fit` to make them part of the model.
+        `air_recsys.models.engines.posterior_rows`.
 
         Parameters
         ----------
         ratings : Interactions, DataFrame, SciPy sparse, or None
-            Interactions have the new users by id; their items must be known. A matrix has one row per new user and one
-            column per item of the model (with ``side="item"`` one row per new item and one column per user); its
-            stored entries are ratings, zeros included. None, with `features`: new rows without a rating.
+            Interactions and tables have the new users by id; their items must be known. A matrix has one row per new
+            user, with the ids 0, 1, ..., and one column per item of the model (with ``side="item"`` one row per new
+            item and one column per user); its stored entries are ratings, zeros included. None, with `features`: new
+            rows without a rating. Ratings without timestamps are of no particular time.
         weights : ndarray, shape (nnz,), optional
-            How much each stored entry of a CSR matrix counts; Interactions bring their own.
+            How much each stored entry of a CSR matrix counts; tables and Interactions bring their own.
         side : {"user", "item"}
             What the new rows are.
         features : DataFrame or ndarray, optional
-            Features of the new rows, for models that were trained with features: by id beside Interactions, else in
-            the order of the rows. Missing features count as the average.
+            Features of the new rows, for models that were trained with features: by id beside ids, else in the order
+            of the rows. Missing features count as the average.
 
         Returns
         -------
-        Folded
-            `factors` (n, r) and `biases` (n,). A new user's scores are
-            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings and
-            features gets zeros: the mean and the biases of the other side.
+        AIR
+            Or `DMF` and its siblings, as this model. A row without ratings and features has factors and bias 0: its
+            scores are the mean and the biases of the other side.
 
         Raises
         ------
@@ -72,26 +78,22 @@ class SolvesRows(PredictsDeviations):
             once, and weights are finite and >= 0. Ratings must lie on the scale of the training data, from the
             smallest to the largest rating in `fit`. If all of these are equal there is no scale, and only negative
             ratings are refused.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others, and for one of new rows.
 
         Examples
         --------
-        >>> import scipy.sparse as sp
         >>> from air_recsys import AIR
-        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
-        >>> model = AIR.for_completion(n_epochs=3000, init_std=0.1, random_state=0, device="cpu").fit(ratings)
-        >>> new = model.fold_in(sp.csr_array([[0, 0, 2.0, 2.0, 0, 0, 4.0, 4.0]]))  # like the second group
-        >>> (new.factors @ model.item_factors_.T).round(0)[0, :5]
-        array([2., 2., 2., 2., 4.], dtype=float32)
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> eve = model.fold_in(pd.DataFrame({"user": ["eve"], "item": ["x"], "rating": [5]}))
+        >>> eve.recommend("eve")["item"].tolist(), model.interactions_.n_users
+        (['y'], 2)
         """
         check_choice("side", side, SIDES)
-        state = self._fitted()
-        solver = state.row_solver(side)
-        ratings, options = with_known_rows(state, ratings, side, features)
-        rows, confidence = as_rows(state.data, ratings, weights, side, "partial_fit takes new ones in")
-        check_on_scale(state, rows.data)
-        folded = solver.solve(rows, weights=confidence, **options)
-        check_finite(folded)
-        return folded
+        state, read = self._fitted(), partial(self.as_data, allow_negative=True)
+        data = new_rows(state, ratings, side, read=read, weights=weights, features=features)
+        return copy.copy(self).take_state(of_new_rows(state, data, side))
 
     def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
         """Update the model with ratings of known users, new users and new items, without training.
@@ -146,43 +148,6 @@ class SolvesRows(PredictsDeviations):
         data = draft.data
         users = np.union1d(left.lost_by_users, data.user_index[np.isin(data.item_index, items)])
         return solved_in_turn(draft, draft, users, items, first)
-
-    def new_users(self, ratings: Any) -> Self:
-        """A model of new users, for `recommend`, `predict` and `explain`; this model does not change.
-
-        Its answers equal those of a copy after `partial_fit`, with deviations and probabilities of the values if this
-        model has them. A posterior without features and times solves only the new users: the time then depends on the
-        number of items, and not on the number of users and ratings. The returned model then has no other users.
-
-        Parameters
-        ----------
-        ratings : Interactions, sparse matrix, DataFrame or ndarray
-            Ratings of new users for known items.
-
-        Raises
-        ------
-        DataError, UnknownIdError
-            For known users, unknown items, and ratings off the scale, see `fold_in`.
-        ParameterError
-            For models with `transforms` or `tv_reg`, which tie a row to all others.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from air_recsys import AIR
-        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
-        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
-        >>> eve = model.new_users(pd.DataFrame({"user": ["eve"], "item": ["x"], "rating": [5]}))
-        >>> eve.recommend("eve")["item"].tolist(), model.interactions_.n_users
-        (['y'], 2)
-        """
-        state = self._fitted()
-        alone = copy.copy(self)
-        alone._state = of_new_users(state, self.as_data(ratings, allow_negative=True))
-        items = self.shown_graph(state, "item")
-        if items is not None and len(items) == alone._state.data.n_items:
-            alone._state = alone._state.with_similarities("item", items)
-        return alone
 
     def feature_effects(self, side: Side = "item") -> pd.DataFrame:
         """The learned effect of each feature of users or items on a score.
@@ -283,7 +248,7 @@ class SolvesRows(PredictsDeviations):
         state = self._fitted()
         assert state.equations is not None
         pair = user_id, item_id
-        similarities = self.shown_graph(state, "user"), self.shown_graph(state, "item")
+        similarities = self.shown_graph(state, "user"), self.shown_graph(state.origin, "item")
         return explain(
             state, state.equations, pair, n, labels, clips=self.clips, similarities=similarities, timestamp=timestamp
         )

@@ -12,7 +12,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.storage.reading import checked_sparse
 
 Side = Literal["user", "item"]
-SIDES = ("user", "item")
+SIDES: tuple[Side, Side] = ("user", "item")
 _RIDGE = 1e-12  # fraction of the diagonal that is added to it
 _SMALLEST = 1e-9  # least variance of the prior, as a fraction of the largest
 
@@ -177,6 +177,11 @@ class LeastSquaresRows:
         np.matmul(inputs.T * (confidence - self.unobserved_weight), inputs, out=matrix)
         matrix += self._base
         np.matmul(inputs.T, confidence * (ratings - self.offsets[columns]), out=right)
+
+
+def other_side(side: Side) -> Side:
+    """Items for users, users for items."""
+    return "item" if side == "user" else "user"
 
 
 def checked_rows(ratings: Any, n_others: int) -> sp.csr_array:

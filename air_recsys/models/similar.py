@@ -56,7 +56,7 @@ class KnowsSimilarities(FittedModel):
     @property
     def user_adjacency_(self) -> sp.csr_array | None:
         """The learned graph of the users in its own unit, (n_users, n_users); see `item_adjacency_`."""
-        return _adjacency(self.learned_graph(self._fitted(), "user"))
+        return _adjacency(self.learned_graph(self._fitted().of_side("user"), "user"))
 
     @property
     def item_adjacency_(self) -> sp.csr_array | None:
@@ -64,7 +64,7 @@ class KnowsSimilarities(FittedModel):
 
         None where the model learns none. `item_graph_` shows it as similarities.
         """
-        return _adjacency(self.learned_graph(self._fitted(), "item"))
+        return _adjacency(self.learned_graph(self._fitted().of_side("item"), "item"))
 
     def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         """The graph that was learned, in its own unit."""
@@ -72,11 +72,14 @@ class KnowsSimilarities(FittedModel):
 
     def shown_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         """The learned graph as similarities."""
-        learned = self.learned_graph(state, side)
+        known = state.of_side(side)
+        learned = self.learned_graph(known, side)
         if learned is None:
             return None
         if side in state.named:
             return state.named[side]
+        if known is not state:
+            return self.shown_graph(known, side)
         return state.once(f"{side} similarities", lambda: self._shown(state, learned, side))
 
     def _shown(self, state: FittedState, learned: SimilarityGraph, side: Side) -> SimilarityGraph:

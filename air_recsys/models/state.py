@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from air_recsys.data.features import Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.learned import Ending, Factors, Selection
@@ -64,10 +64,6 @@ class RowEquations(Protocol):
         """Rows of a draft that has a place for them, from their ratings, and the equations afterwards."""
         ...
 
-    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
-        """What `RowSolver.solve` has to be told of the features of new rows."""
-        ...
-
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score."""
         ...
@@ -96,8 +92,8 @@ class RowEquations(Protocol):
         """The same of some users and items, by ascending positions, whose ratings are `data`."""
         ...
 
-    def without_users(self) -> RowEquations | None:
-        """The same for no users, where a new one depends on items alone; None where it depends on others."""
+    def of_new_rows(self, side: Side, n_users: int, n_items: int) -> RowEquations:
+        """The same for new rows of a side alone, in place of the trained ones."""
         ...
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -126,7 +122,7 @@ class FittedState:
     named : mapping
         By side, similarities that took the place of those that the model makes, such as ones with labels.
     trained : FittedState, optional
-        Of new users alone: the state with the same items that they were solved against.
+        Of new rows of one side alone: the state that they were folded into, with the other side in common.
     spread : Spread, optional
         Of a model without a posterior: its errors on hidden ratings, once they were measured.
     calibration : RankCalibration, optional
@@ -161,8 +157,8 @@ class FittedState:
 
     @cached_property
     def statistics(self) -> TrainingStatistics:
-        """Counts and means of the training data."""
-        return TrainingStatistics(self.data)
+        """Counts and means of the data."""
+        return TrainingStatistics(self.data, None if self.trained is None else self.trained.statistics.mean)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         # Without what was computed: another thread may add to it while a copy is made.
@@ -170,13 +166,33 @@ class FittedState:
 
     @property
     def origin(self) -> FittedState:
-        """The state of the training, of which items and their ratings are: `trained`, else this one."""
+        """The state of the training: `trained`, else this one."""
         return self.trained or self
+
+    @property
+    def alone(self) -> Side | None:
+        """The side of which there are new rows alone; None for the state of a training."""
+        if self.trained is None:
+            return None
+        return "user" if self.data.items is self.trained.data.items else "item"
+
+    def of_side(self, side: Side) -> FittedState:
+        """The state that knows all ratings of the rows of a side."""
+        return self if side == self.alone else self.origin
+
+    def check_whole(self) -> None:
+        """Raise `ParameterError` for new rows alone, which are no model of their own."""
+        if self.trained is not None:
+            raise ParameterError(
+                f"this model holds new {self.alone}s alone: fold_in, partial_fit, forget and save are for the model "
+                "that folded them in"
+            )
 
     @property
     def rating_scale(self) -> tuple[float, float]:
         """The range of predictions and new ratings: as stated, else what `fit` saw."""
-        return self.scale or self.data.rating_scale or self.statistics.rating_range
+        known = self.origin
+        return known.scale or known.data.rating_scale or known.statistics.rating_range
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
         """The value that `make` returns, made when it is first asked for under that name.
@@ -243,20 +259,21 @@ class FittedState:
     def facts(self, users: np.ndarray, items: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """What the deviations of pairs follow from where there is no posterior, (n, 5)."""
         low, high = self.rating_scale
-        trained = self.origin  # new rows alone have fewer ratings of the other side
-        of_users = trained if self.data.users is trained.data.users else self
-        of_items = trained if self.data.items is trained.data.items else self
-        counts = of_users.statistics.user_counts[users], of_items.statistics.item_counts[items]
+        of_users, of_items = self.of_side("user").statistics, self.of_side("item").statistics
+        counts = of_users.user_counts[users], of_items.item_counts[items]
         return facts_of(*counts, (scores - low) / ((high - low) or 1.0))
 
     def row_solver(self, side: Side) -> RowSolver:
         """The solver for new rows of a side; `ParameterError` where a row is tied to all others."""
+        self.check_whole()
         assert self.equations is not None
         self.equations.check()
         return self.equations.solver(self, side)
 
     def sources(self, user: int, neighbors: np.ndarray) -> Sources:
         """The ratings of a user, beside the given neighbours."""
+        if self.alone == "item":
+            return self.origin.sources(user, neighbors)
         place = np.flatnonzero(self.data.user_index == user)
         rated, ratings = self.data.item_index[place], self.data.ratings[place]
         steady = ratings if self.drift is None else self.steady_ratings[place]
@@ -267,7 +284,8 @@ class FittedState:
 
     def limited(self, scores: np.ndarray, clips: Clip) -> np.ndarray:
         """Scores as `clips` says, see `air_recsys.models.ratings`."""
-        binary = clips == BINARY and self.once("binary", lambda: is_binary(self.data.ratings))
+        origin = self.origin
+        binary = clips == BINARY and origin.once("binary", lambda: is_binary(origin.data.ratings))
         return limited(scores, clips, self.rating_scale, binary=binary)
 
 

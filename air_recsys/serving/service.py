@@ -205,12 +205,8 @@ class Service:
             raise DataError(f"expected n of at most {MOST_EXPLAINED} with reasons, found {n}")
         new = self._new_user(self._taken(ratings, likes))
         chosen = self._choice(include_seen, items, exclude)
-        if isinstance(self._model, GraphRanker):
-            folded = self._model.fold_in(new)
-            frame = folded.recommend(n, **chosen)
-            return {"user": None, "items": self._with_reasons(self._rows(frame), folded, reasons)}
-        assert isinstance(self._model, TrainedRecommender)
-        alone = self._model.new_users(new)
+        assert isinstance(self._model, TrainedRecommender | GraphRanker)
+        alone = self._model.fold_in(new)
         listed = self._listed(alone, self._guest, n, chosen)
         return {"user": None, "items": self._with_reasons(listed, alone, reasons)}
 

@@ -105,7 +105,8 @@ def _similar(model: AIR, number: int, rng: np.random.Generator, place: Path) -> 
 
 
 def _fold_in(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Answer:
-    return list(model.fold_in(_new_ratings(number, rng, [])))
+    folded = model.fold_in(_new_ratings(number, rng, []))
+    return [folded.user_factors_, folded.user_biases_]
 
 
 def _explain(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Answer:

@@ -124,7 +124,7 @@ def test_a_ranker_makes_lists_for_known_and_new_users_and_explains_them(shelf, t
     asked("recommend", target, *how, "--json", figures)
     rows = read_json(figures)
     assert [row["user"] for row in rows] == ["eve"] * 3 + [known] * len(expected)
-    assert [row["item"] for row in rows[:3]] == model.fold_in(new).recommend(3)["item"].tolist()
+    assert [row["item"] for row in rows[:3]] == model.fold_in(new).recommend("eve", 3)["item"].tolist()
     assert [row["item"] for row in rows[3:]] == expected["item"].tolist()
     ended = asked("explain", target, "--user", known, "--item", "i5", "--n", "2", "--json", figures)
     assert ended.out.startswith(f"user {known}, item i5: score ")

@@ -55,7 +55,7 @@ def test_every_door_reads_a_table_of_another_library(form):
     ):
         pd.testing.assert_frame_equal(mine, theirs)
     assert model.score(other(frame)) == expected.score(frame)
-    assert (model.fold_in(other(new)).factors == expected.fold_in(new).factors).all()
+    assert (model.fold_in(other(new)).user_factors_ == expected.fold_in(new).user_factors_).all()
 
 
 def test_columns_features_likes_and_drug_target_pairs():
@@ -66,7 +66,7 @@ def test_columns_features_likes_and_drug_target_pairs():
     model = BiasModel().fit(pl.from_pandas(frame))
     assert model.predict(pl.Series(["u1", "u2"]), pa.chunked_array([[0], [3]])).shape == (2,)
     likes = AIR.for_likes(settings={}, device="cpu").fit(pl.from_pandas(frame[["user", "item"]]))
-    assert likes.fold_in(pl.DataFrame({"user": ["eve"], "item": [1]})).recommend(1)["user"].tolist() == ["eve"]
+    assert likes.fold_in(pl.DataFrame({"user": ["eve"], "item": [1]})).recommend("eve", 1)["user"].tolist() == ["eve"]
     pairs = pl.DataFrame({"drug": ["a", "b"], "target": ["x", "x"], "label": [1, 0]})
     assert as_pairs(pairs).to_frame().equals(as_pairs(pairs.to_pandas()).to_frame())
 

@@ -72,7 +72,7 @@ def learned(fitted: AIR) -> dict[str, np.ndarray]:
     users, items = (ids.repeat(2) for ids in (data.user_ids[:20], data.item_ids[:20]))
     scores, deviations = fitted.predict(users, np.roll(items, 1), return_std=True)
     folded = fitted.fold_in(data.to_csr()[:9])
-    found = {"scores": scores, "deviations": deviations, "folded": folded.factors @ fitted.item_factors_.T}
+    found = {"scores": scores, "deviations": deviations, "folded": folded.user_factors_ @ fitted.item_factors_.T}
     return found | arrays(fitted)
 
 

@@ -102,7 +102,7 @@ def test_a_model_from_there_answers_like_one_from_here(case, tmp_path, monkeypat
         pairs = np.arange(20), np.arange(20)
         np.testing.assert_array_equal(*(each.predict(*pairs, return_std=True) for each in (loaded, there)))
         rows = sp.csr_array(np.nan_to_num(ratings(3, seed=5)))
-        np.testing.assert_array_equal(loaded.fold_in(rows).factors, there.fold_in(rows).factors)
+        np.testing.assert_array_equal(loaded.fold_in(rows).user_factors_, there.fold_in(rows).user_factors_)
         assert np.isclose(there.explain(0, 0).score, loaded.explain(0, 0).score)
 
 
@@ -118,9 +118,9 @@ def test_many_new_rows_are_solved_there_and_few_are_not_and_new_ratings_are_take
         with monkeypatch.context() as patched:
             patched.setattr(torch.cuda, "device_count", lambda: 0)
             expected = loaded.fold_in(many)
-            np.testing.assert_array_equal(loaded.fold_in(many[:2]).factors, few.factors)
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+            np.testing.assert_array_equal(loaded.fold_in(many[:2]).user_factors_, few.user_factors_)
+        for name in ("user_factors_", "user_biases_"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-5, atol=1e-6)
     new = Interactions.from_dense(ratings(300, seed=6), list(range(100, 400)), list(range(SHAPE[1])))
     there.partial_fit(new)
     assert np.isfinite(there.predict([100, 399], [0, 1])).all()

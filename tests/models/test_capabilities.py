@@ -82,6 +82,11 @@ def held(model: Any, name: str) -> None:
         raise TypeError(name)
 
 
+def asked(model: Any, user: str, item: str) -> Any:
+    """What a model of new rows answers."""
+    return model.recommend(user), model.predict(user, item)
+
+
 ONE = (["u1"], ["i1"])
 CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     "features of users and items": lambda door, model, path: door.fit(user_features=ages()),
@@ -108,7 +113,10 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     "`score`": lambda door, model, path: model.score(
         door.new.assign(**dict(zip(door.new.columns, ["u0", ["i0", "i14"]], strict=False)))
     ),
-    "`fold_in`": lambda door, model, path: model.fold_in(door.new),
+    "`fold_in`, a model of new users": lambda door, model, path: asked(model.fold_in(door.new), "eve", "i3"),
+    "`fold_in` of new items": lambda door, model, path: asked(
+        model.fold_in(door.new.assign(user=["u1", "u2"], item="new"), side="item"), "u3", "new"
+    ),
     "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
     "`forget`": lambda door, model, path: door.fit().forget(users="u1", items="i1"),
     "`save`, `load`": lambda door, model, path: air_recsys.load(model.save(path / "model.air")),

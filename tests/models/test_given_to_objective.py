@@ -113,10 +113,15 @@ def test_new_rows_have_the_edges_of_their_features(side):
     rows = getattr(grown.interactions_, f"{side}s").lookup(["n1", "n2"])
     folded = fitted.fold_in(new, side=side, features=features)
     if side == "user":  # users are solved once more, where there are new items
-        np.testing.assert_allclose(getattr(grown, f"{side}_factors_")[rows], folded.factors, atol=1e-5)
+        told = folded.explain("n1", "u05")
+        assert told.similar_users.count > 0
+        assert (told.total(), told.remainder) == pytest.approx((told.score, 0), abs=1e-4)
+        np.testing.assert_allclose(getattr(grown, f"{side}_factors_")[rows], folded.user_factors_, atol=1e-5)
     alone = fitted.fold_in(None, side=side, features=features)
     others = getattr(fitted, f"{other}_factors_")
-    values = (alone.factors @ others.T)[:, getattr(fitted.interactions_, f"{other}s").lookup(USERS)]
+    values = (getattr(alone, f"{side}_factors_") @ others.T)[
+        :, getattr(fitted.interactions_, f"{other}s").lookup(USERS)
+    ]
     assert np.corrcoef(values[0], TRUTH[:, 1])[0, 1] > 0.8
     assert np.corrcoef(values[1], TRUTH[:, 2])[0, 1] > 0.8
     with pytest.raises(DataError, match=f"expected no {other} features, as the model was trained without"):

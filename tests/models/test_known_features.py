@@ -146,9 +146,11 @@ def test_what_is_known_is_part_of_a_file(told, tmp_path):
     pd.testing.assert_frame_equal(loaded.feature_effects("item"), told.feature_effects("item"))
     assert loaded.explain("u003", "i004").to_dict() == told.explain("u003", "i004").to_dict()
     new = pd.DataFrame({"user": ["u001", "u001"], "item": ["i005", "new"], "rating": [4.0, 2.0]})
-    rows, grown = ([*each.fold_in(None, features=users.iloc[:4]), each.partial_fit(new)] for each in (told, loaded))
-    np.testing.assert_array_equal(rows[0], grown[0])
-    np.testing.assert_array_equal(rows[-1].item_factors_, grown[-1].item_factors_)
+    one, other = (each.fold_in(None, features=users.iloc[:4]) for each in (told, loaded))
+    np.testing.assert_array_equal(one.user_factors_, other.user_factors_)
+    for each in (told, loaded):
+        each.partial_fit(new)
+    np.testing.assert_array_equal(told.item_factors_, loaded.item_factors_)
     assert not loaded.interactions_.item_features.places[-1].any()
 
 
@@ -159,13 +161,18 @@ def test_new_rows_follow_from_their_features(fitted):
     war = (items["kind"] == "war").to_numpy()
     gaps = []
     for rows in folded:
-        found = rows.biases[:, None] + rows.factors @ fitted.item_factors_.T + fitted.item_biases_
+        found = rows.user_biases_[:, None] + rows.user_factors_ @ fitted.item_factors_.T + fitted.item_biases_
         gaps.append(found[:, ~war].mean() - found[:, war].mean())
     assert gaps[0] - gaps[1] == pytest.approx(2, abs=0.8)
     new = pd.DataFrame({"user": ["n1", "n2"], "item": ["i000", "i001"], "rating": [5.0, 4.0]})
     beside = fitted.fold_in(new, features=women.iloc[::-1])
     matrix = sp.csr_array((new["rating"], (range(2), [0, 1])), shape=(2, N_ITEMS + N_NEW))
-    np.testing.assert_allclose(fitted.fold_in(matrix, features=women).factors, beside.factors, atol=1e-6)
+    by_place = fitted.fold_in(matrix, features=women)
+    np.testing.assert_allclose(by_place.user_factors_, beside.user_factors_, atol=1e-6)
+    assert (folded[0].interactions_.user_ids.tolist(), by_place.interactions_.user_ids.tolist()) == (
+        ["n1", "n2"],
+        [0, 1],
+    )
 
 
 def test_new_users_and_items_come_in_with_features():

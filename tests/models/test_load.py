@@ -42,13 +42,14 @@ def columns(table: pd.DataFrame) -> list[np.ndarray]:
 
 def answers(model: AIR, number: int) -> list[np.ndarray]:
     """What a model answers to questions of that number, seven calls."""
-    users, row = np.arange(number, number + 7), NEW[[number]]
+    users, folded = np.arange(number, number + 7), model.fold_in(NEW[[number]])
     return [
         model.predict(users, users[::-1]),
         model.predict([*users, "nobody"], 3, unknown="mean"),
         *columns(model.recommend(users, 5)),
         *columns(model.recommend(users[:1], 3, exclude_seen=False)),
-        *model.fold_in(row),
+        folded.user_factors_,
+        *columns(folded.recommend(0, 5)),
         *columns(model.similar_users(number, 5)),
         *columns(model.similar_items(number, 5)),
     ]

@@ -79,7 +79,7 @@ def test_new_rows_are_in_the_unit_of_the_ratings(name, unit):
     first = np.arange(N_ITEMS) < 3
     new = sp.csr_array(np.where(first, untied()[:1], 0))
     plain, scaled = (MODELS[name]().fit(factor * untied()).fold_in(factor * new) for factor in (1, unit))
-    np.testing.assert_allclose(scaled.biases / unit, plain.biases, atol=1e-3, rtol=0)
+    np.testing.assert_allclose(scaled.user_biases_ / unit, plain.user_biases_, atol=1e-3, rtol=0)
 
 
 # -------------------------------------------------------------------- ill-conditioned data

@@ -1,4 +1,4 @@
-"""partial_fit, fold_in and new_users: new ratings, users and items without training, on the scale of `fit`."""
+"""partial_fit and fold_in: new ratings, users and items without training, on the scale of `fit`."""
 
 from __future__ import annotations
 
@@ -55,9 +55,8 @@ def test_a_new_user_gets_the_scores_of_its_fold_in(model):
     new = of("eve", ["i0", "i2", "i1"], [5.0, 4.5, 1.0])
     folded = model.fold_in(new)
     model.partial_fit(new)
-    expected = folded.factors @ model.item_factors_.T + folded.biases[:, None] + model.item_biases_
-    found = model.predict("eve", model.interactions_.item_ids)
-    np.testing.assert_allclose(found, (expected[0] + model.global_mean_).clip(1, 5), rtol=1e-5)
+    found, expected = (each.predict("eve", model.interactions_.item_ids) for each in (model, folded))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert model.predict("eve", "i4") > 3.5 > model.predict("eve", "i5")
     shown = model.recommend("eve", n=N_ITEMS)
     assert (shown.source == "model").all()
@@ -171,7 +170,7 @@ def test_a_rating_off_the_scale_is_refused_and_changes_nothing(scaled, solver, r
 @pytest.mark.parametrize(("rating", "solver"), covering([1, 5, 2.5, 5 * (1 + 1e-7)], SOLVERS))
 def test_ratings_on_the_scale_are_taken(scaled, solver, rating):
     for new in in_every_form(rating):
-        assert np.isfinite(scaled[solver].fold_in(new).factors).all()
+        assert np.isfinite(scaled[solver].fold_in(new).user_factors_).all()
     assert scaled[solver].partial_fit(of(values=[rating])).interactions_.n_users == 11
 
 
@@ -238,13 +237,13 @@ def test_ratings_that_are_all_equal_have_no_scale_but_that_of_finite_numbers(of_
 
 def test_a_ranker_takes_any_values_but_negative_ones():
     model = GraphRanker(settings={}, n_factors=2).fit(table((1.0,)))
-    assert len(model.fold_in(of(values=[7.0])).recommend(2)) == 2
+    assert len(model.fold_in(of(values=[7.0])).recommend("eve", 2)) == 2
     for rating, message in ((-1.0, "ratings must be >= 0"), (np.nan, "ratings must be finite")):
         with fails(DataError, message):
             model.fold_in(of(values=[rating]))
 
 
-# -------------------------------------------------------------------- models of new users
+# -------------------------------------------------------------------- models of new rows
 
 NEW = pd.DataFrame(
     {"user": ["eve", "eve", "eve", "fay"], "item": ["i0", "i1", "i2", "i5"], "rating": [5.0, 1.5, 4.5, 4.0]}
@@ -271,7 +270,7 @@ def some(request):
 
 
 def test_new_users_are_what_partial_fit_makes_of_them(some):
-    alone, beside, one = some.new_users(NEW), copy.copy(some).partial_fit(NEW), some.new_users(NEW[:3])
+    alone, beside, one = some.fold_in(NEW), copy.copy(some).partial_fit(NEW), some.fold_in(NEW[:3])
     items = some.interactions_.item_ids
     np.testing.assert_allclose(one.predict("eve", items), alone.predict("eve", items), rtol=1e-5)
     for user in ("eve", "fay"):
@@ -284,14 +283,13 @@ def test_new_users_are_what_partial_fit_makes_of_them(some):
     if some.knows_deviations_:
         found, expected = (each.predict("eve", items, return_std=True)[1] for each in (alone, beside))
         np.testing.assert_allclose(found, expected, rtol=0.2 if some.solver.name == "langevin" else 1e-3)
-        if some.interactions_.n_features == (0, 0):  # a posterior solves them alone
-            assert alone.interactions_.n_ratings == len(NEW)
-        assert alone.rating_scale_ == some.rating_scale_
+    assert alone.interactions_.n_ratings == len(NEW)
+    assert alone.rating_scale_ == some.rating_scale_
 
 
 def test_the_model_stays_and_a_seen_item_is_left_out(some):
     before = some.predict("u0", some.interactions_.item_ids)
-    lists = some.new_users(NEW).recommend("eve", n=N_ITEMS)
+    lists = some.fold_in(NEW).recommend("eve", n=N_ITEMS)
     assert set(NEW["item"][:3]).isdisjoint(lists["item"])
     assert (lists["source"] == "model").all()
     assert "eve" not in some.interactions_.user_ids
@@ -301,25 +299,65 @@ def test_the_model_stays_and_a_seen_item_is_left_out(some):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"user": "u3"}, DataError, "expected new users, found 1 that the model knows"),
         ({"item": "new"}, UnknownIdError, "1 item id.* 'new'; partial_fit"),
         ({"rating": 9.0}, DataError, "expected ratings in 1..5"),
     ],
 )
-def test_what_is_not_new_or_not_known_is_refused(some, change, error, message):
+def test_what_is_not_known_is_refused(some, change, error, message):
     new = NEW[3:].assign(**change)
     with pytest.raises(error, match=message):
-        some.new_users(new)
+        some.fold_in(new)
+
+
+def test_new_items_are_solved_from_known_users_and_answer_all_questions(some):
+    fans = of([f"u{i}" for i in range(10)], "new", [4.5 if i % 2 == 0 else 1.5 for i in range(10)])
+    alone = some.fold_in(fans, side="item")
+    users = some.interactions_.users
+    places = np.zeros(10, int), users.lookup(fans["user"])
+    rows = sp.csr_array((fans["rating"], places), shape=(1, len(users)))
+    solved = some.row_solver("item").solve(rows)
+    np.testing.assert_allclose(alone.item_factors_, solved.factors, atol=1e-6)
+    np.testing.assert_allclose(alone.item_biases_, solved.biases, atol=1e-6)
+    np.testing.assert_array_equal(alone.user_factors_, some.user_factors_)
+    listed = alone.recommend(["u20", "nobody"])
+    assert listed["source"].tolist() == ["model", "popular"]
+    np.testing.assert_allclose(listed["score"][0], alone.predict("u20", "new")[0])
+    assert alone.predict("u20", "i3", unknown="mean") == some.predict("u20", "i99", unknown="mean")
+    found = alone.explain("u20", "new")
+    assert found.total() == pytest.approx(found.score, abs=1e-4)
+    own = some.explain("u20", "i0").items["item"]
+    assert set(found.items["item"]) <= set(some.interactions_.item_ids)
+    assert set(found.items["item"]) == set(own)
+    assert (alone.interactions_.n_users, alone.interactions_.n_items) == (len(users), 1)
+
+
+def test_means_for_unknown_ids_are_those_of_the_training(some):
+    alone = some.fold_in(NEW)
+    for user, item in (("nobody", "i3"), ("nobody", "no item")):
+        assert alone.predict(user, item, unknown="mean") == some.predict(user, item, unknown="mean")
+    pd.testing.assert_frame_equal(alone.recommend("nobody", 5), some.recommend("nobody", 5))
+
+
+def test_a_model_of_new_rows_is_asked_and_no_more(some, tmp_path):
+    alone = some.fold_in(sp.csr_array(([5.0], ([0], [0])), shape=(1, N_ITEMS)))
+    for act in (
+        lambda: alone.partial_fit(NEW),
+        lambda: alone.fold_in(NEW),
+        lambda: alone.forget(users=0),
+        lambda: alone.save(tmp_path / "model.air"),
+    ):
+        with fails(ParameterError, "this model holds new users alone"):
+            act()
 
 
 def test_a_row_that_is_tied_to_all_others_is_refused():
     model = AIR.for_completion(n_epochs=3, tv_reg=0.1, **CPU).fit(ratings())
     with pytest.raises(ParameterError, match="tie a row to all others"):
-        model.new_users(NEW)
+        model.fold_in(NEW)
 
 
 def test_best_items_are_the_list_without_its_table(some):
-    alone = some.new_users(NEW)
+    alone = some.fold_in(NEW)
     best, frame = alone.best_items("eve", 4, items=["i3", "i4", "i6", "i8", "i1"]), alone.recommend("eve", n=N_ITEMS)
     expected = frame[frame["item"].isin(["i3", "i4", "i6", "i8"])]
     assert best.items.tolist() == expected["item"].tolist()  # i1 is rated
@@ -332,10 +370,9 @@ def test_best_items_are_the_list_without_its_table(some):
 
 
 def test_an_item_taken_in_later_is_listed():
-    grown = trained_by("variational").new_users(NEW)
-    grown.recommend("eve")
-    grown.partial_fit(of(["eve", "fay"], "new", 5.0))
-    lists = grown.recommend("eve", n=N_ITEMS + 1, exclude_seen=False)
+    grown = copy.copy(trained_by("variational"))
+    grown.recommend("u0")
+    lists = grown.partial_fit(of(["u0", "u1"], "new", 5.0)).recommend("u0", n=N_ITEMS + 1, exclude_seen=False)
     assert "new" in lists["item"].tolist()
     assert len(lists) == N_ITEMS + 1
 
@@ -356,8 +393,8 @@ def test_least_squares_with_the_numbers_of_the_objective_are_fold_in():
     matrix[-1, -1] += found["bias_decay"]
     row = np.linalg.solve(matrix, inputs.T @ (OWN.data - found["offsets"][OWN.indices]))
     expected = model.fold_in(OWN)
-    np.testing.assert_allclose(row[:-1], expected.factors[0], atol=1e-6)
-    assert row[-1] == pytest.approx(expected.biases[0])
+    np.testing.assert_allclose(row[:-1], expected.user_factors_[0], atol=1e-6)
+    assert row[-1] == pytest.approx(expected.user_biases_[0])
 
 
 @pytest.mark.parametrize("solver", ["variational", "langevin"])

@@ -211,7 +211,7 @@ def test_new_users_have_the_values_of_the_training(fitted):
     shown = stars()[0]
     some = shown.select(shown.user_index < 3).to_frame()
     new = some.assign(user=some["user"] + 1000)
-    alone, beside = fitted.new_users(new), fitted.new_users(new[new["user"] == 1001])
+    alone, beside = fitted.fold_in(new), fitted.fold_in(new[new["user"] == 1001])
     assert alone.rating_values_.tolist() == [1, 2, 3, 4, 5]
     shares = alone.predict_proba(1001, range(20))
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -224,7 +224,7 @@ def test_the_habits_of_a_new_user_are_its_own():
     generous = pd.DataFrame({"user": -1, "item": range(40), "rating": 5.0})
     average = pd.DataFrame({"user": -2, "item": range(40), "rating": np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 8)})
     between = pd.DataFrame({"user": -3, "item": [0, 1], "rating": [2.5, 4.9]})  # which count as the values beside them
-    alone = of_stars().new_users(pd.concat([generous, average, between]))
+    alone = of_stars().fold_in(pd.concat([generous, average, between]))
     best, others, few = (alone.predict_proba(user, range(40)) for user in (-1, -2, -3))
     np.testing.assert_allclose(few.sum(axis=1), 1)
     values = RatingValues.of(alone._fitted())

@@ -209,7 +209,7 @@ def test_a_graph_with_labels_takes_the_place_of_the_one_shown(model):
 
 
 def test_a_new_user_sees_the_similarities_of_the_model(model):
-    alone = model.new_users(pd.DataFrame({"user": ["eve"] * 3, "item": [1, 3, 5], "rating": [5.0, 4.0, 1.0]}))
+    alone = model.fold_in(pd.DataFrame({"user": ["eve"] * 3, "item": [1, 3, 5], "rating": [5.0, 4.0, 1.0]}))
     assert alone.item_graph_ is model.item_graph_
     told = alone.explain("eve", 7).items
     alike = model.similar_items(7, 30).set_index("item")["weight"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cache
 from typing import Any
 
@@ -249,3 +250,18 @@ def test_what_knows_nothing_of_time_says_so():
 def test_times_that_cannot_be_read(fitted, times, message):
     with pytest.raises(DataError, match=message):
         fitted.predict(3, 4, timestamps=times)
+
+
+def test_new_users_alone_are_those_of_partial_fit_at_any_time(fitted):
+    new = parts()[1]
+    new = new[new["user"] < 3].assign(user=new["user"] + 1000)
+    alone, beside = fitted.fold_in(new), copy.copy(fitted).partial_fit(data(new))
+    for times in (None, START, START + 300 * HOUR):
+        found, expected = (
+            each.predict(1001, range(N_ITEMS), timestamps=times, return_std=True) for each in (alone, beside)
+        )
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
+        np.testing.assert_allclose(found[1], expected[1], rtol=0.2)  # draws know who else is new
+    np.testing.assert_allclose(
+        alone.explain(1001, 3, timestamp=START).total(), alone.predict(1001, 3, timestamps=START)
+    )

@@ -47,7 +47,7 @@ def path(model, tmp_path_factory) -> Path:
 def folded(model, picks=PICKS) -> Any:
     """Python's answer: a model of the new user alone."""
     items, values = zip(*picks, strict=True)
-    return model.new_users(
+    return model.fold_in(
         Interactions([0] * len(items), range(len(items)), values, [NEW], model.interactions_.item_ids[list(items)])
     )
 
@@ -114,7 +114,7 @@ def test_lists_of_models_that_know_of_time(page, ratings):
     assert data.timestamps is not None
     last = [int(data.timestamps.max())] * len(items)
     now = Interactions([0] * len(items), range(len(items)), values, [NEW], items, timestamps=last)
-    check_ratings(page, model, model.new_users(now))
+    check_ratings(page, model, model.fold_in(now))
 
 
 @pytest.mark.parametrize("preset", ["completion", "interactions"])
@@ -168,9 +168,9 @@ def test_lists_from_likes(page, ratings, settings):
     model = AIR.for_likes(settings=settings, n_factors=16, n_steps=5, device="cpu").fit(timed(ratings))
     items = [item for item, _ in PICKS]
     new = model.fold_in(pd.DataFrame({"user": NEW, "item": items, "rating": 1.0}))
-    found, best = solved(page, model), new.recommend(20)["score"].to_numpy()
+    found, best = solved(page, model), new.recommend(NEW, 20)["score"].to_numpy()
     np.testing.assert_allclose(found["scores"], best, atol=CLOSE * best[0])
-    np.testing.assert_allclose(found["scores"], new.scores()[0, found["listed"]], atol=CLOSE * best[0])
+    np.testing.assert_allclose(found["scores"], new.predict(NEW, found["listed"]), atol=CLOSE * best[0])
     expected = new.explain(NEW, found["listed"][0])
     told = expected.items.set_index("item")["contribution"].reindex(items)
     np.testing.assert_allclose(found["reasons"]["picks"], told, atol=CLOSE)

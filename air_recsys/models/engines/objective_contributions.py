@@ -85,9 +85,9 @@ class Row(NamedTuple):
 
 def contributions_of(state: FittedState, shared: Equations, user: int, item: int) -> ScoreContributions:
     """The sources of the personal score of a pair."""
-    row = equation_of(state, shared, user)
-    reach = np.linalg.solve(row.matrix, shared.items[item])  # M^-1 q
-    alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q
+    row, own = equation_of(state, shared, user), state.factors.item_factors[item].astype(np.float64)
+    reach = np.linalg.solve(row.matrix, own)  # M^-1 q
+    alone = np.linalg.solve(row.matrix + shared.pull, own)  # M_0^-1 q
     of_sources = row.summands.T @ np.column_stack([reach, reach - alone])
     scores = shared.items @ row.solution
     gains, no_features = shared.items @ alone, np.empty(0)
@@ -115,7 +115,7 @@ def equation_of(state: FittedState, shared: Equations, user: int) -> Row:
 
     sources, factors = state.sources(user, neighbors), state.factors.user_factors
     inputs, unobserved = shared.items[sources.rated], shared.solver.unobserved_weight
-    pulls = ties[:, None] * (factors[neighbors] @ shared.gram)  # (K, r)
+    pulls = ties[:, None] * (state.origin.factors.user_factors[neighbors] @ shared.gram)  # (K, r)
     summands = np.vstack([(sources.weights * sources.deviations)[:, None] * inputs, pulls]).T
     base = (inputs.T * (sources.weights - unobserved)) @ inputs + (unobserved + ties.sum()) * shared.gram
     solved = [_solve(base + penalty, summands.sum(axis=1)) for penalty in shared.penalties]

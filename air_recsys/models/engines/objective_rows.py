@@ -19,7 +19,6 @@ and sigma^2 the mean squared training error, at least a thousandth of the mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +35,16 @@ from air_recsys.models.engines.objective_contributions import (
 from air_recsys.models.engines.scaling import energy_weight
 from air_recsys.models.given import graph_of
 from air_recsys.models.ratings import BINARY, Clip
-from air_recsys.models.rows import Edges, Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
+from air_recsys.models.rows import (
+    Edges,
+    Folded,
+    LeastSquaresRows,
+    ScoreContributions,
+    Side,
+    Ties,
+    other_side,
+    span_penalty,
+)
 from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import FittedState
 
@@ -105,35 +113,31 @@ class ObjectiveRows:
 
         Strengths and penalties are those of the state before; the other side has grown and moved.
         """
-        others, biases = draft.factors.of(_other(side))
+        others, biases = draft.factors.of(other_side(side))
         solver = self.solver(before, side).against(others, biases + draft.factors.mean)
         ties = None
-        if side == "user" or (draft.features(side) is not None and self.known_strengths[1] > 0):
+        if draft.alone == side:
+            edges, strength = self._new_edges(draft, side)
+            if strength > 0:
+                ties = Ties(strength, edges.sum(axis=1), edges @ before.factors.of(side)[0])
+        elif side == "user" or (draft.features(side) is not None and self.known_strengths[1] > 0):
             adjacency, strength = self._edges(draft, side, before)
             edges = adjacency[rows]
             ties = Ties(strength, edges.sum(axis=1), edges @ draft.factors.of(side)[0])
         return solver.solve(ratings, weights=weights, ties=ties), self
-
-    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
-        """Ties of new rows to the trained ones with the nearest features."""
-        n, known = len(state.index(side)), state.features(side)
-        assert known is not None
-        grown = known.grown(n + len(values))
-        grown.values[n:] = values
-        edges = graph_of(grown)[n:, :n]
-        strength = self._weight(state, "auto") * self.known_strengths[0 if side == "user" else 1]
-        return {"ties": Ties(strength, edges.sum(axis=1), edges @ state.factors.of(side)[0])}
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score."""
         return contributions_of(state, self.of_users(state), user, item)
 
     def of_users(self, state: FittedState) -> Equations:
-        """The part of the equations that all users share."""
+        """The part of the equations that all users share, those of the training and new ones."""
         self.check()
-        edges = self._edges(state, "user"), self._edges(state, "item")
-        shared = Contributing(self.solver(state, "user"), edges, self.weight_decay > 0)
-        return state.once("equations of the users", lambda: equations(state, shared))
+        known = state.origin
+        edges = self._edges(known, "user"), self._edges(known, "item")
+        shared = Contributing(self.solver(known, "user"), edges, self.weight_decay > 0)
+        found = known.once("equations of the users", lambda: equations(known, shared))
+        return found._replace(user_edges=self._new_edges(state, "user")) if state.alone == "user" else found
 
     def feature_effects(self, side: Side) -> np.ndarray:
         """Raise: an objective reads features as edges alone."""
@@ -164,8 +168,9 @@ class ObjectiveRows:
         """The same: all else follows from factors and parameters."""
         return self
 
-    def without_users(self) -> None:
-        """None: the penalty of a new user follows from the trained ones."""
+    def of_new_rows(self, side: Side, n_users: int, n_items: int) -> ObjectiveRows:
+        """The same: all that it reads of trained rows is in the state that these were folded into."""
+        return self
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The unit; all else follows from factors and parameters."""
@@ -188,8 +193,18 @@ class ObjectiveRows:
         strength *= self._weight(before or state, "auto")
         return Edges(sp.csr_array(weight * learned + strength * given), 1.0)
 
+    def _new_edges(self, state: FittedState, side: Side) -> Edges:
+        """The edges from new rows alone to the trained ones with the nearest features, (n_new, n_trained)."""
+        trained, known, strength = state.origin.features(side), state.features(side), self.known_strengths
+        of_side, n = strength[0 if side == "user" else 1], len(state.origin.index(side))
+        if trained is None or known is None or of_side == 0:
+            return Edges(sp.csr_array((len(state.index(side)), n)), 0.0)
+        whole = trained.grown(n + len(known.values))
+        whole.values[n:] = known.values
+        return Edges(sp.csr_array(graph_of(whole)[n:, :n]), self._weight(state.origin, "auto") * of_side)
+
     def _solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
-        factors, other = state.factors, _other(side)
+        factors, other = state.factors, other_side(side)
         own, (others, biases) = factors.of(side)[0], factors.of(other)
         edges = self._edges(state, other)
         penalty = self._decay(state, side) if self.weight_decay > 0 else self._prior(state, own)
@@ -229,7 +244,3 @@ def row_prior(own: np.ndarray, ratings: np.ndarray, predicted: np.ndarray) -> np
         return np.eye(own.shape[1])
     noise = max(float(np.mean((ratings - predicted) ** 2)), _NOISE * float(np.mean(ratings**2)))
     return span_penalty(own, noise)
-
-
-def _other(side: Side) -> Side:
-    return "item" if side == "user" else "user"

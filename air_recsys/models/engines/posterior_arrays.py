@@ -22,6 +22,7 @@ from air_recsys.nn.posterior.unseen import UnseenPrior
 _BLOCK = 2_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
 _CPU = torch.device("cpu")
+_OF_ROWS = ("s", "_noise", "_covariances")  # names of arrays with a row for each of a side, after that of the side
 _PREFIX = "spread_"  # names of these arrays in model files
 _FIELDS = (
     *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
@@ -174,7 +175,7 @@ class PosteriorArrays(NamedTuple):
             return np.concatenate([array, np.ones((size - len(array), *array.shape[1:]), array.dtype)])
 
         sizes = {"user": n_users, "item": n_items}
-        names = [(f"{side}{name}", size) for side, size in sizes.items() for name in ("s", "_noise", "_covariances")]
+        names = [(f"{side}{name}", size) for side, size in sizes.items() for name in _OF_ROWS]
         return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
 
     def of_rows(self, users: np.ndarray, items: np.ndarray) -> Self:
@@ -186,10 +187,19 @@ class PosteriorArrays(NamedTuple):
             kept |= {name: array[of] for name, of in rows_of.items() if (array := getattr(self, name)) is not None}
         return self._replace(**kept)
 
-    def without_users(self) -> Self:
-        """The same for no users: those that come are new."""
-        kept = {name: getattr(self, name) for name in ("users", "user_noise", "user_covariances", "item_basis")}
+    def without(self, side: Side) -> Self:
+        """The same for no rows of a side: those that come are new."""
+        names = (*(f"{side}{name}" for name in _OF_ROWS), f"{'item' if side == 'user' else 'user'}_basis")
+        kept = {name: getattr(self, name) for name in names}
         return self._replace(**{name: None if array is None else array[:0] for name, array in kept.items()})
+
+    def with_rows(self, side: Side, others: PosteriorArrays) -> Self:
+        """The same with the rows of a side of others after its own."""
+        joined = {}
+        for name in [f"{side}{name}" for name in _OF_ROWS]:
+            rows = getattr(self, name), getattr(others, name)
+            joined[name] = None if rows[0] is None else np.concatenate(rows)
+        return self._replace(**joined)
 
     def n_trained(self, side: Side) -> int:
         """The number of rows of a side that took part in training; those after them were folded in."""
@@ -222,7 +232,6 @@ class PosteriorArrays(NamedTuple):
         basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
         assert ratings.shape is not None  # SciPy types it as optional
         seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
-        basis = basis if len(basis) else np.zeros((1, basis.shape[1]))  # of new users alone
         columns = np.unique(np.append(seen.indices, 0))  # at least one
         project = Projection(double(basis[columns], device), double(logarithm, device))
         starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -109,23 +108,20 @@ class PosteriorRows:
         drift = None if self.drift is None or times is None else self.drift.of_rows(users, items, times)
         return PosteriorRows(self.arrays.of_rows(users, items), drift)
 
-    def without_users(self) -> PosteriorRows | None:
-        """The same for no users; None where features or times are known, whose parts are those of all users."""
-        if self.drift is not None or self.arrays.has_unseen("user") or self.arrays.has_unseen("item"):
-            return None
-        return PosteriorRows(self.arrays.without_users())
+    def of_new_rows(self, side: Side, n_users: int, n_items: int) -> PosteriorRows:
+        """The same for new rows of a side alone, in place of the trained ones."""
+        drift = None if self.drift is None else self.drift.of_new_rows(side)
+        return PosteriorRows(self.arrays.without(side).grown(n_users, n_items), drift)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a model file."""
         return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())
 
-    def of_known(self, state: FittedState, side: Side, values: np.ndarray) -> dict[str, Any]:
-        """The features themselves."""
-        return {"known": values}
-
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """The sources of a personal score: the pattern, features and the rated items, no graphs."""
-        return contributions_of(state, self.arrays, user, item)
+        trained = state.origin.equations
+        assert isinstance(trained, PosteriorRows)
+        return contributions_of(state, self.arrays, trained.arrays, user, item)
 
     def feature_effects(self, side: Side) -> np.ndarray:
         """Mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
@@ -172,21 +168,15 @@ class PosteriorSolver:
         self._device, self._known = device, known
         self.maps = _maps(arrays, side, self.others)
 
-    def solve(
-        self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, known: np.ndarray | None = None
-    ) -> Folded:
-        """The posterior means of new rows, see `air_recsys.models.rows.RowSolver`.
-
-        `known` (n, g) are their features; then a row without ratings has the mean that these say.
-        """
+    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
+        """The posterior means of new rows, see `air_recsys.models.rows.RowSolver`."""
         ratings = checked_rows(ratings, len(self.others))
         n_rows = len(ratings.indptr) - 1
         factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
-        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool), known):
+        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool), None):
             factors[block], biases[block] = self._folded(solved)
-        if known is None:
-            empty = np.diff(ratings.indptr) == 0
-            factors[empty] = biases[empty] = 0.0
+        empty = np.diff(ratings.indptr) == 0
+        factors[empty] = biases[empty] = 0.0
         return Folded(factors, biases)
 
     def take_in(
@@ -199,7 +189,8 @@ class PosteriorSolver:
         covariances = getattr(arrays, f"{self._side}_covariances")
         covariances = None if covariances is None else covariances.copy()
         known = None if self._known is None else self._known[rows]
-        for block, solved in self._blocks(ratings, weights, rows >= arrays.n_trained(self._side), known):
+        new = rows >= arrays.n_trained(self._side)
+        for block, solved in self._blocks(ratings, weights, new, known):
             factors[block], biases[block] = self._folded(solved)
             noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in solved], axis=0)
             if covariances is None:
@@ -208,6 +199,9 @@ class PosteriorSolver:
                 ((state, _),) = solved
                 states[rows[block]] = state.mean.numpy()
                 covariances[rows[block]] = state.covariance
+        if known is None:
+            empty = new & (np.diff(ratings.indptr) == 0)
+            factors[empty] = biases[empty] = 0.0
         kept = {"s": states, "_noise": noise, "_covariances": covariances}
         return Folded(factors, biases), arrays._replace(**{f"{self._side}{name}": kept[name] for name in kept})
 

@@ -25,13 +25,20 @@ from air_recsys.nn.posterior.rows import Known
 from air_recsys.nn.posterior.triangles import inner, packed, symmetric
 
 
-def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> ScoreContributions:
-    """The sources of a personal score: the pattern, features and the rated items, no graphs."""
-    sources, factors = state.sources(user, np.empty(0, dtype=np.intp)), state.factors
+def contributions_of(
+    state: FittedState, arrays: PosteriorArrays, trained: PosteriorArrays, user: int, item: int
+) -> ScoreContributions:
+    """The sources of a personal score: the pattern, features and the rated items, no graphs.
+
+    `trained` are the arrays of the training, others than `arrays` for new rows alone.
+    """
+    of_item_features = _of_item_features(state, arrays, trained, user, item)
+    arrays, item = _beside_trained(state, arrays, trained, "item", item)
+    sources = state.sources(user, np.empty(0, dtype=np.intp))
     rated, ratings, weights = sources[:3]
-    n_items, unit = len(factors.item_factors), float(arrays.scales[0])
-    bias = float(factors.user_biases[user]) / unit
-    values = (sources.deviations + factors.item_biases[rated]) / unit + bias
+    n_items, unit = len(arrays.item_noise), float(arrays.scales[0])
+    bias = float(state.factors.user_biases[user]) / unit
+    values = (sources.deviations + state.origin.factors.item_biases[rated]) / unit + bias
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
     own, known = _places_of_known(arrays, "user"), _known_of(state, arrays, "user", user)
     features = arrays.features("user", row, known)[0].numpy()
@@ -64,18 +71,32 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
         nothing,
         nothing,
         unit * of_features / len(draws),
-        _of_item_features(state, arrays, user, item),
+        of_item_features,
     )
 
 
-def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> np.ndarray:
+def _beside_trained(
+    state: FittedState, arrays: PosteriorArrays, trained: PosteriorArrays, side: Side, row: int
+) -> tuple[PosteriorArrays, int]:
+    """Arrays that know all rows of a side, the new ones after the trained ones, and the place of a row in them."""
+    if state.alone != side:
+        return arrays, row
+    n_trained = len(getattr(trained, f"{side}_noise"))
+    return state.once("beside trained ones", lambda: trained.with_rows(side, arrays)), n_trained + row
+
+
+def _of_item_features(
+    state: FittedState, arrays: PosteriorArrays, trained: PosteriorArrays, user: int, item: int
+) -> np.ndarray:
     """The share of each known feature of an item in its bias and its product with a user's factors, (g,)."""
     own = _places_of_known(arrays, "item")
     found, known = np.zeros(own.stop - own.start), _known_of(state, arrays, "item", item)
     if known is None:
         return found
-    place = np.flatnonzero(state.data.item_index == item)
-    users, weights = state.data.user_index[place], state.data.weights
+    data = state.of_side("item").data
+    place = np.flatnonzero(data.item_index == item)
+    users, weights = data.user_index[place], data.weights
+    arrays, user = _beside_trained(state, arrays, trained, "user", user)
     weights = np.ones(place.size) if weights is None else weights[place]
     draws = arrays.known("item", np.append(users, user), new=item >= arrays.n_trained("item"))
     for number, draw in enumerate(draws):

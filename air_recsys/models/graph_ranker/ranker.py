@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -13,7 +14,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_likes, is_matrix
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
@@ -38,12 +38,13 @@ from air_recsys.models.graph_ranker.inputs import (
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of, with_likes, without_likes
+from air_recsys.models.graph_ranker.users import of_new_users, ready_state, settings_of, with_likes, without_likes
 from air_recsys.models.learned import Factors
+from air_recsys.models.new_rows import new_rows
 from air_recsys.models.pairs import Unknown, asked_pairs, list_ndcg, pair_indices
 from air_recsys.models.partial_fit import check_rows
 from air_recsys.models.ranking.allowed import allowed_items, list_length
-from air_recsys.models.ranking.lists import most_liked, recommend_with
+from air_recsys.models.ranking.lists import most_liked, recommend_with, shares_of_users
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
@@ -340,8 +341,7 @@ class GraphRanker(Recommender):
 
     def unknown_scores(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The share of the users who have the item, as for unknown users in lists; 0 for an unknown item."""
-        shares = state.statistics.item_counts / state.data.n_users
-        return np.where(items >= 0, shares[items], 0.0)
+        return np.where(items >= 0, shares_of_users(state)[items], 0.0)
 
     def predict_proba(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
         """The probability that each user takes each item next, in 0..1: it compares between users, as no score does.
@@ -471,22 +471,26 @@ class GraphRanker(Recommender):
         own = ranker.own[[user]]
         return explain(ranker.scorers, state.data, (user_id, item_id), (user, own), n, labels)
 
-    def fold_in(self, interactions: Any) -> FoldedUsers:
-        """New users from their items, for lists, without training; the model does not change.
+    def fold_in(self, interactions: Any) -> Self:
+        """A model of new users alone, from their items, for all questions; this model does not change.
 
-        See `air_recsys.models.graph_ranker.users`.
+        It has the new users and all items. Its ids are its own: what this model knows of a user with the same id does
+        not count. It is not saved, and takes nothing further in. See `air_recsys.models.graph_ranker.users`.
 
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
-            be known. A matrix has one row per new user and one column per item of the model; a stored 0 is no
-            interaction. Other values do not count. Without timestamps, all items of a new user count the same.
+            be known. A matrix has one row per new user, with the ids 0, 1, ..., and one column per item of the model;
+            a stored 0 is no interaction. Other values do not count. Without timestamps, all items of a new user count
+            the same.
 
         Raises
         ------
         DataError, UnknownIdError
             If the interactions do not fit the model.
+        ParameterError
+            For a model of new users.
 
         Examples
         --------
@@ -494,12 +498,12 @@ class GraphRanker(Recommender):
         >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
         >>> model = GraphRanker(settings={}).fit(seen)
         >>> new = pd.DataFrame({"user": ["eve", "eve"], "item": [0, 1], "rating": [1, 1]})
-        >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
+        >>> model.fold_in(new).recommend("eve", n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        new = as_pandas(interactions)
-        new = as_likes(new, timed=True) if isinstance(new, pd.DataFrame) else new
-        return FoldedUsers(ready_state(self._fitted()), new)
+        state = self._fitted()
+        data = new_rows(state, interactions, "user", read=partial(as_likes, timed=True), zeros_count=False)
+        return copy.copy(self).take_state(of_new_users(state, data))
 
     def partial_fit(self, interactions: Any) -> Self:
         """Take in new likes of known users, new users and new items, without a new training.

@@ -1,7 +1,7 @@
 r"""The users of a fitted `GraphRanker`, trained and new ones: what scores them, and their lists by position.
 
 Regression and factors serve any list of items. So a new user needs its items alone, and a trained user who is folded
-in gets the same scores again; all that was trained stays as it is.
+in gets the same scores again; all that was trained stays as it is, with the degrees, trends and shares of the items.
 
 New likes of trained users, of new users and of new items leave the regression of known items as it is. Column j of H,
 for a new item j, is the regression on the strongest neighbours of the item; H is symmetric, so it is the row of the
@@ -17,39 +17,31 @@ users are what their items make them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explain import Labels
 from air_recsys.models.forgetting import Left, kept
-from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     interaction_pattern,
-    interaction_times,
     item_gains,
-    ones_of,
     own_items,
-    with_half_life,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
 from air_recsys.models.learned import Factors
-from air_recsys.models.new_rows import as_rows, check_signs
+from air_recsys.models.new_rows import check_signs
 from air_recsys.models.partial_fit import merge
-from air_recsys.models.ranking.allowed import allowed_items, list_length
-from air_recsys.models.ranking.lists import most_liked, popular_lists, recommendation_frame
+from air_recsys.models.ranking.lists import shares_of_users
 from air_recsys.models.state import FittedState
 
 
@@ -58,7 +50,7 @@ class RankerState(NamedTuple):
 
     fitted: FittedState
     settings: RankerSettings
-    scorers: WeightedScorers  # of the trained users
+    scorers: WeightedScorers
     own: Csr  # how much each item of a user counts, (n_users, n_items)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
@@ -66,9 +58,9 @@ class RankerState(NamedTuple):
         return self.scorers.scores(users)
 
     def listed_scores(self, users: np.ndarray) -> np.ndarray:
-        """What lists are made by, (b, n_items): scores, of users without items how many have each item."""
+        """What lists are made by, (b, n_items): scores, of users without items the share who have each item."""
         scores = self.scores(users)
-        scores[~self.with_items()[users]] = self.fitted.statistics.item_counts
+        scores[~self.with_items()[users]] = shares_of_users(self.fitted)
         return scores
 
     def probabilities(self, users: np.ndarray) -> np.ndarray:
@@ -82,7 +74,7 @@ class RankerState(NamedTuple):
 
     def popularity(self) -> WeightedScorers:
         """The scores of one user of whom nothing is known: the share of the users who have each item."""
-        shares = self.fitted.statistics.item_counts / self.fitted.data.n_users
+        shares = shares_of_users(self.fitted)
         one = np.ones((1, 1), dtype=np.float32)
         scorer = ProductScorer(sp.csr_array(one), shares[None].astype(np.float32), one[0])
         return WeightedScorers({"popular": scorer}, {"popular": 1.0}, self.fitted.data.n_items)
@@ -100,7 +92,10 @@ def ready_state(state: FittedState) -> RankerState:
 
 def _ready(state: FittedState) -> RankerState:
     pattern, settings, data = interaction_pattern(state.data), settings_of(state), state.data
-    own, trend = own_items(pattern, data, settings), item_gains(data, settings)
+    own = own_items(pattern, data, settings)
+    if state.trained is not None:
+        return _of_users(state, own)
+    trend = item_gains(data, settings)
 
     def factors() -> Scorer:
         assert state.source_factors is not None
@@ -114,6 +109,12 @@ def _ready(state: FittedState) -> RankerState:
     makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
     scorers = {name: makers[name]() for name in settings.weights}
     return RankerState(state, settings, WeightedScorers(scorers, settings.weights, data.n_items), own)
+
+
+def _of_users(state: FittedState, own: Csr) -> RankerState:
+    """New users alone, by how much each of their items counts."""
+    trained = ready_state(state.origin)
+    return RankerState(state, trained.settings, trained.scorers.for_users(own), own)
 
 
 def lists_of_users(
@@ -154,97 +155,21 @@ def lists_of_users(
     return items, scores
 
 
-class FoldedUsers:
-    """New users of a `GraphRanker`: what `GraphRanker.fold_in` returns.
-
-    Attributes
-    ----------
-    user_ids : ndarray, shape (n,)
-        The ids of the new users; the numbers of the rows where they came as a matrix.
-    """
-
-    def __init__(self, ranker: RankerState, data: Any) -> None:
-        rows, _ = as_rows(ranker.fitted.data, data, None, "user")
-        check_signs(ranker.fitted, rows.data)
-        if isinstance(data, Interactions):
-            self.user_ids = data.user_ids
-        else:
-            rows = sp.csr_array(rows, copy=True)
-            rows.eliminate_zeros()  # as in `as_likes`
-            self.user_ids = np.arange(rows.indptr.size - 1)
-        self._fitted = ranker.fitted
-        self._pattern = ones_of(rows, ranker.fitted.data.n_items)
-        self._own = with_half_life(self._pattern, _times(ranker.fitted, data), ranker.settings.user_half_life)
-        self._scorers = ranker.scorers.for_users(self._own)
-
-    def scores(self, users: Any = slice(None)) -> np.ndarray:
-        """The scores of all items for some of the users, by position, or for all; shape (b, n_items).
-
-        They order the items of a user and cannot be compared between users. All are 0 for a user without items.
-        """
-        return self._scorers.scores(np.arange(self.user_ids.size)[users])
-
-    def recommend(
-        self, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
-    ) -> pd.DataFrame:
-        """The best n items of each new user, as `GraphRanker.recommend` does; popular ones without any item.
-
-        Parameters
-        ----------
-        n : int
-            Fewer rows come back for a user with fewer items left.
-        exclude_seen : bool
-            Leave out the items of the user's own list.
-        items, exclude : optional
-            As in `Recommender.recommend`.
-
-        Returns
-        -------
-        DataFrame
-            Columns user, item, score, rank and source.
-        """
-        state, n_users = self._fitted, self.user_ids.size
-        allowed = allowed_items(state.data.items, items, exclude, state.data.users, self.user_ids)
-        n, known = list_length(n, allowed.n_left), np.diff(self._pattern.indptr) > 0
-        best, scores = np.empty((n_users, n), np.int64), np.empty((n_users, n))
-        users, others = np.flatnonzero(known), np.flatnonzero(~known)
-        if others.size:
-            best[others], scores[others] = popular_lists(partial(most_liked, state, n), allowed, others)
-        for start in range(0, users.size, allowed.n_together(n)):
-            some = users[start : start + allowed.n_together(n)]
-            left_out = allowed.left_out(some, self._pattern[some] if exclude_seen else None)
-            best[some], scores[some] = best_lists(self._scorers, some, n, seen=left_out, allowed=allowed.common)
-        return recommendation_frame(self.user_ids, state.data.item_ids, best, scores, known)
-
-    def explain(
-        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
-    ) -> ListExplanation:
-        """What each item of a new user adds to a score, as `GraphRanker.explain`.
-
-        Raises
-        ------
-        UnknownIdError
-            For a user who was not folded in, and for an unknown item.
-        """
-        place = np.flatnonzero(self.user_ids == user_id)
-        if not place.size:
-            raise UnknownIdError("user", [user_id])
-        user = int(place[0])
-        return explain(self._scorers, self._fitted.data, (user_id, item_id), (user, self._own[[user]]), n, labels)
-
-
-def _times(state: FittedState, new: Any) -> Csr | None:
-    """The times of the items of new users, (b, n_items), or None."""
-    times = interaction_times(new) if isinstance(new, Interactions) else None
-    if times is None:
-        return None
-    timed = times.tocoo()
-    columns = state.data.items.lookup(new.item_ids)[timed.col]
-    return sp.csr_array((timed.data, (timed.row, columns)), shape=(new.n_users, state.data.n_items))
+def of_new_users(state: FittedState, data: Interactions) -> FittedState:
+    """A state of new users alone, by what they have of the items."""
+    state.check_whole()
+    check_signs(state, data.ratings)
+    assert state.source_factors is not None
+    own = own_items(interaction_pattern(data), data, settings_of(state))
+    users = {"user_factors": user_factors(own, state.source_factors), "user_biases": np.zeros(data.n_users)}
+    folded = replace(state, data=data, factors=state.factors._replace(**users), named={}, trained=state)
+    folded.once("ranking", lambda: _of_users(folded, own))  # which the next question asks for
+    return folded
 
 
 def with_likes(state: FittedState, new: Interactions) -> FittedState:
     """A state with new likes taken in."""
+    state.check_whole()
     check_signs(state, new.ratings)
     settings, data = settings_of(state), merge(state.data, new)
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):

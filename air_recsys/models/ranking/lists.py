@@ -111,8 +111,7 @@ def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray |
 
     if allowed is not None:
         return make(allowed)
-    same = state.origin.factors.item_factors is state.factors.item_factors
-    return (state.origin if same else state).once("catalogue", make) if device.type == "cpu" else make()
+    return state.of_side("item").once("catalogue", make) if device.type == "cpu" else make()
 
 
 def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
@@ -120,13 +119,20 @@ def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) ->
 
     All likes are equal, so there it is the most liked ones.
     """
-    return _first(state.statistics.damped_item_means, state.statistics.item_counts, n, allowed)
+    statistics = state.of_side("item").statistics
+    return _first(statistics.damped_item_means, statistics.item_counts, n, allowed)
 
 
 def most_liked(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
     """The n items that most users have, of those that are allowed, and the share of the users who have each."""
-    counts = state.statistics.item_counts
-    return _first(counts / state.data.n_users, counts, n, allowed)
+    shares = shares_of_users(state)
+    return _first(shares, shares, n, allowed)
+
+
+def shares_of_users(state: FittedState) -> np.ndarray:
+    """The share of the trained users who have each item, (n_items,)."""
+    known = state.of_side("item")
+    return known.statistics.item_counts / known.data.n_users
 
 
 def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray | None) -> Popular:

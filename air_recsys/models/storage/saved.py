@@ -64,10 +64,13 @@ class SavedModel(FittedModel):
         ------
         DataError
             For ids of other kinds.
+        ParameterError
+            For a model of new rows, from `fold_in`.
         ModelFileError
             If the file cannot be written, or could not be loaded; the message says what was expected and found.
         """
         state = self._fitted()
+        state.check_whole()
         with saving(path):
             check_state(state)
         attributes, arrays = state_to_contents(state)

@@ -75,6 +75,11 @@ class Moments(NamedTuple):
         keys = torch.searchsorted(trained, owner[kept]) * self.n_moments + self.keys[kept] % self.n_moments
         return self._replace(keys=keys, mean=self.mean[kept], spread=self.spread[kept], scales=self.scales[trained])
 
+    def of_new_rows(self) -> Moments:
+        """The same for rows that all came later."""
+        one = self.mean.new_ones(1)
+        return self._replace(keys=self.keys.new_full((1,), -1), mean=0 * one, spread=one, scales=one)
+
     def on_cpu(self) -> Moments:
         """The same in the memory of the host."""
         return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})

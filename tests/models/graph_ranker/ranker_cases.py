@@ -67,3 +67,10 @@ def assert_scores_of_the_formula(model: GraphRanker, data: Interactions) -> None
     best = np.sort(np.where(x > 0, -np.inf, expected), axis=1)[:, ::-1][:, :5]
     np.testing.assert_allclose(lists["score"].to_numpy().reshape(-1, 5), best, rtol=1e-4, atol=1e-6)
     assert not x[data.users.lookup(lists["user"]), data.items.lookup(lists["item"])].any()
+
+
+def all_scores(model: GraphRanker) -> np.ndarray:
+    """The score of each user for each item."""
+    data = model.interactions_
+    users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
+    return model.predict(data.user_ids[users], data.item_ids[items]).reshape(data.n_users, data.n_items)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from ranker_cases import assert_scores_of_the_formula, likes, training_of
+from ranker_cases import all_scores, assert_scores_of_the_formula, likes, training_of
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, DataWarning, ModelFileError, ParameterError, ParameterWarning
@@ -90,7 +90,7 @@ def test_settings_that_are_given_are_used_and_factors_without_weight_are_not_tra
     assert model.n_steps_ == 0
     expected = training_of(interaction_pattern(data), 6, 1).factors()
     np.testing.assert_array_equal(model.item_factors_, expected.targets)
-    assert model.fold_in(data).recommend(3)["user"].nunique() == data.n_users
+    assert model.fold_in(data).recommend(data.user_ids, 3)["user"].nunique() == data.n_users
 
 
 def test_callbacks_see_the_last_training_and_may_end_it(data):
@@ -114,11 +114,10 @@ def test_many_items_are_regressed_on_their_neighbours(fitted, given, data, tmp_p
     sparse = GraphRanker(**GIVEN).fit(data)
     assert sp.issparse(sparse._fitted().item_weights)
     monkeypatch.undo()
-    users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
-    assert np.corrcoef(sparse.predict(users, items), given.predict(users, items))[0, 1] > 0.98
     again = GraphRanker.load(sparse.save(tmp_path / "ranker.model"))
     assert again.recommend(data.user_ids, 5).equals(sparse.recommend(data.user_ids, 5))
-    assert np.corrcoef(sparse.fold_in(data).scores().ravel(), given.fold_in(data).scores().ravel())[0, 1] > 0.98
+    for pair in ((sparse, given), [each.fold_in(data) for each in (sparse, given)]):
+        assert np.corrcoef(*(all_scores(each).ravel() for each in pair))[0, 1] > 0.98
 
 
 # -------------------------------------------------------------------- files and parameters
@@ -130,7 +129,8 @@ def test_a_file_keeps_the_choice_the_lists_and_what_new_users_get(fitted, data, 
         assert getattr(again, name) == getattr(fitted, name)
     pd.testing.assert_frame_equal(again.members_, fitted.members_)
     pd.testing.assert_frame_equal(again.recommend(data.user_ids, 5), fitted.recommend(data.user_ids, 5))
-    pd.testing.assert_frame_equal(again.fold_in(data).recommend(5), fitted.fold_in(data).recommend(5))
+    found, expected = (each.fold_in(data).recommend(data.user_ids, 5) for each in (again, fitted))
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def with_values(state: Any, values: dict[str, float]) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def test_a_table_of_likes_needs_no_column_of_ratings():
     users = rated.interactions_.user_ids
     pd.testing.assert_frame_equal(plain.recommend(users), rated.recommend(users))
     new = pd.DataFrame({"user": ["eve", "eve", "eve"], "item": ["i1", "i2", "i2"]})
-    found = [plain.fold_in(each).recommend(4) for each in (new, new.drop_duplicates().assign(rating=1.0))]
+    found = [plain.fold_in(each).recommend("eve", 4) for each in (new, new.drop_duplicates().assign(rating=1.0))]
     pd.testing.assert_frame_equal(*found)
     unseen = pd.DataFrame({"user": users, "item": [plain.recommend(user, 1)["item"][0] for user in users]})
     assert plain.score(unseen) == 1.0
@@ -250,7 +250,7 @@ def test_users_without_items_get_what_is_popular(with_empty_users, blocks_of, ch
     model, asked = with_empty_users, [7, 1, 3, 2, 500]
     blocks_of(2 * 3)  # two users at a time
     found = model.recommend(asked, 3, **choice)
-    expected = model.fold_in(sp.csr_array((1, ITEMS))).recommend(3, **choice).drop(columns="user")
+    expected = model.fold_in(sp.csr_array((1, ITEMS))).recommend(0, 3, **choice).drop(columns="user")
     assert set(expected["source"]) == {"popular"}
     for user in asked:
         alone = found[found["user"] == user].drop(columns="user").reset_index(drop=True)
@@ -287,7 +287,7 @@ def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
         of_rated = GraphRanker(**GIVEN).fit(rated)
     pd.testing.assert_frame_equal(of_rated.recommend(np.arange(USERS), 5), first)
     model = GraphRanker(**GIVEN).fit(without)
-    np.testing.assert_array_equal(model.fold_in(stored).scores(), model.fold_in(without).scores())
+    np.testing.assert_array_equal(all_scores(model.fold_in(stored)), all_scores(model.fold_in(without)))
     assert stored.nnz == n_stored  # the caller's matrix stays as it is
     with pytest.raises(DataError, match="expected at least one rating"):
         GraphRanker(**GIVEN).fit(np.zeros((3, 2)))
@@ -304,7 +304,7 @@ def test_an_item_that_all_users_have_leaves_the_search_at_work():
     assert np.isfinite(found["score"]).all()
     assert len(found) == (pattern == 0).sum()
     assert 5 not in set(found["item"])
-    assert 5 in set(model.fold_in(sp.csr_array(np.eye(1, ITEMS, 3))).recommend(ITEMS)["item"])
+    assert 5 in set(model.fold_in(sp.csr_array(np.eye(1, ITEMS, 3))).recommend(0, ITEMS)["item"])
 
 
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():

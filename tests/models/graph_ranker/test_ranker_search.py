@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from ranker_cases import SMALL, assert_scores_of_the_formula, likes, training_of
+from ranker_cases import SMALL, all_scores, assert_scores_of_the_formula, likes, training_of
 
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, ParameterWarning
@@ -85,7 +85,7 @@ def test_lists_of_users_held_out_are_those_of_users_who_are_folded_in(pattern):
     assert len(set(way.users)) == 8  # no more are asked for
     lists = way.lists(way.regression_scores(settings), 0)
     model = GraphRanker(**SMALL, settings=settings._asdict()).fit(part.shown)
-    found = model.fold_in(part.given[way.users]).recommend(10)
+    found = model.fold_in(part.given[way.users]).recommend(range(way.users.size), 10)
     np.testing.assert_array_equal(lists[:, :10], np.array(found["item"]).reshape(-1, 10))
 
 
@@ -346,13 +346,11 @@ def test_scores_and_lists_are_those_of_the_formula(data: Interactions, timed: Gr
 
 def test_a_file_keeps_the_times_and_new_users_bring_theirs(data: Interactions, timed: GraphRanker, tmp_path) -> None:
     again = GraphRanker.load(timed.save(tmp_path / "x.air"))
-    users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
-    pairs = data.user_ids[users], data.item_ids[items]
-    np.testing.assert_array_equal(again.predict(*pairs), timed.predict(*pairs))
-    expected = timed.predict(*pairs).reshape(data.n_users, -1)
+    expected = all_scores(timed)
+    np.testing.assert_array_equal(all_scores(again), expected)
     for new in (data, data.to_frame()):
-        np.testing.assert_allclose(again.fold_in(new).scores(), expected, rtol=1e-5, atol=1e-7)
-    alike = again.fold_in(interaction_pattern(data)).scores()  # a matrix has no times
+        np.testing.assert_allclose(all_scores(again.fold_in(new)), expected, rtol=1e-5, atol=1e-7)
+    alike = all_scores(again.fold_in(interaction_pattern(data)))  # a matrix has no times
     assert not np.allclose(alike, expected, rtol=1e-2)
     for model in (timed, timed.fold_in(data)):
         found = model.explain(data.user_ids[3], data.item_ids[5], n=50)

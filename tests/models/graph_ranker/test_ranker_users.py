@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from ranker_cases import likes, named
+from ranker_cases import all_scores, likes, named
 
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
@@ -42,34 +42,36 @@ def model(data: Interactions) -> GraphRanker:
     return trained(data)
 
 
+def lists(model: GraphRanker, n: int, **how: Any) -> pd.DataFrame:
+    return model.recommend(model.interactions_.user_ids, n, **how)
+
+
 @pytest.mark.order
 def test_a_trained_user_folds_in_as_itself_and_the_model_stays(model: GraphRanker, data: Interactions) -> None:
     before = model.recommend(data.user_ids, 5)
     found = model.fold_in(data)
-    users, items = (side.ravel() for side in np.indices((60, N_ITEMS)))
-    expected = model.predict(data.user_ids[users], data.item_ids[items]).reshape(60, N_ITEMS)
-    np.testing.assert_allclose(found.scores(), expected, rtol=1e-4, atol=1e-6)
-    assert found.recommend(5)["item"].equals(before["item"])
+    np.testing.assert_allclose(all_scores(found), all_scores(model), rtol=1e-4, atol=1e-6)
+    assert found.recommend(data.user_ids, 5)["item"].equals(before["item"])
     pd.testing.assert_frame_equal(model.recommend(data.user_ids, 5), before)
 
 
 def test_strangers_get_items_of_their_group_that_they_do_not_have(model: GraphRanker) -> None:
     strangers = thirds(1)
-    found = model.fold_in(named(strangers, "new")).recommend(5)
+    found = lists(model.fold_in(named(strangers, "new")), 5)
     rows, items = found["user"].str.removeprefix("new").astype(int).to_numpy(), found["item"].to_numpy()
     assert np.mean(items % 3 == rows % 3) > 0.9
     assert not strangers.toarray()[rows, items].any()
     assert set(found["source"]) == {"model"}
     assert found["rank"].tolist() == [1, 2, 3, 4, 5] * 60
-    assert len(model.fold_in(strangers).recommend(N_ITEMS, exclude_seen=False)) == 60 * N_ITEMS
-    assert len(model.fold_in(strangers).recommend(N_ITEMS)) == 60 * N_ITEMS - strangers.nnz
+    assert len(lists(model.fold_in(strangers), N_ITEMS, exclude_seen=False)) == 60 * N_ITEMS
+    assert len(lists(model.fold_in(strangers), N_ITEMS)) == 60 * N_ITEMS - strangers.nnz
 
 
 def test_a_stranger_is_as_a_trained_user_is_to_a_model_that_lacks_it(model: GraphRanker) -> None:
     """Whoever else is folded in with it, and by whatever id or place, its scores are the same."""
     pattern = thirds(1)
-    alone = model.fold_in(pattern[:1]).scores()
-    among = model.fold_in(named(sp.csr_array(pattern[::-1]), "new")).scores(slice(-1, None))
+    alone = all_scores(model.fold_in(pattern[:1]))
+    among = all_scores(model.fold_in(named(sp.csr_array(pattern[::-1]), "new")))[-1:]
     np.testing.assert_allclose(alone, among, rtol=1e-5, atol=1e-7)
 
 
@@ -80,34 +82,38 @@ def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count(
     with pytest.warns(DataWarning, match="whatever its rating, found 0.5..5"):
         of_table = model.fold_in(table)
     found = [of_table, *(model.fold_in(each) for each in (named(strangers, "new"), sp.coo_array(7 * strangers)))]
-    assert [each.user_ids.tolist() for each in found] == [
+    assert [each.interactions_.user_ids.tolist() for each in found] == [
         [1000, 1001, 1002, 1003],
         ["new00", "new01", "new02", "new03"],
         [0, 1, 2, 3],
     ]
     for each in found[1:]:
-        np.testing.assert_array_equal(each.scores(), found[0].scores())
+        np.testing.assert_array_equal(all_scores(each), all_scores(found[0]))
 
 
 @pytest.mark.order
 def test_lists_hold_what_is_allowed_and_no_more_than_there_is(model: GraphRanker) -> None:
     folded = model.fold_in(sp.csr_array(np.vstack([thirds().toarray()[:2], np.zeros(N_ITEMS)])))
-    whole, some = folded.recommend(1000), set(range(0, N_ITEMS, 3))
-    found = folded.recommend(1000, items=some, exclude=0)
+    whole, some = lists(folded, 1000), set(range(0, N_ITEMS, 3))
+    found = lists(folded, 1000, items=some, exclude=0)
     expected = whole[whole["item"].isin(some - {0})].reset_index(drop=True)
     pd.testing.assert_frame_equal(found.drop(columns="rank"), expected.drop(columns="rank"))
     assert whole["source"][-1:].tolist() == ["popular"]
-    assert folded.recommend(5, items=[]).empty
-    assert model.fold_in(sp.csr_array((0, N_ITEMS))).recommend(3).empty
+    assert lists(folded, 5, items=[]).empty
+    assert lists(model.fold_in(sp.csr_array((0, N_ITEMS))), 3).empty
     with pytest.raises(ParameterError, match="n must be an integer >= 1, found 0"):
-        folded.recommend(0)
+        folded.recommend(0, 0)
 
 
 @pytest.mark.parametrize(
     ("interactions", "error", "message"),
     [
         (np.zeros((1, 60)), DataError, "expected .* found ndarray"),
-        (pd.DataFrame({"user": ["n"], "item": [99], "rating": [1]}), UnknownIdError, "99; leave them out"),
+        (
+            pd.DataFrame({"user": ["n"], "item": [99], "rating": [1]}),
+            UnknownIdError,
+            "99; partial_fit",
+        ),
         (pd.DataFrame({"user": ["n"], "rating": [1]}), DataError, "expected the column"),
     ],
 )

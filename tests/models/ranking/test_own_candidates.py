@@ -72,7 +72,7 @@ def test_both_at_once_and_beside_lists_for_all(model):
 def test_new_users_of_likes_have_their_own():
     ranker = AIR.for_likes(settings={}, device="cpu").fit(frame().drop(columns="rating"))
     folded = ranker.fold_in(pd.DataFrame({"user": ["eve", "eve", "max"], "item": [0, 1, 2]}))
-    lists = folded.recommend(3, items={"eve": [4, 5], "max": [8]})
+    lists = folded.recommend(["eve", "max"], 3, items={"eve": [4, 5], "max": [8]})
     assert lists.groupby("user")["item"].apply(set).to_dict() == {"eve": {4, 5}, "max": {8}}
 
 

@@ -69,7 +69,7 @@ def lists_of(folder: Path) -> dict[str, Any]:
         found[name] += [model.recommend(user, N_ITEMS, exclude_seen=False)["item"].tolist() for user in range(3)]
         found[name] += [model.similar_items(item, 20)["item"].tolist() for item in range(0, N_ITEMS, 17)]
         found[name] += [model.similar_users(user, 20)["user"].tolist() for user in range(0, N_USERS, 9)]
-    found["folded"] = model.fold_in(sp.csr_array(data().to_csr()[:9])).recommend(25)["item"].tolist()
+    found["folded"] = model.fold_in(sp.csr_array(data().to_csr()[:9])).recommend(range(9), 25)["item"].tolist()
     host, rows = ImplicitAIR.load(folder / "host.npz"), likes()
     found["host"] = [
         host.recommend(np.arange(N_USERS), rows, N=15)[0].tolist(),

@@ -303,9 +303,9 @@ def test_a_ranker_says_the_same_to_one_user_and_to_many(weights):
     pd.testing.assert_frame_equal(together.drop(columns="score"), alone.drop(columns="score"))
     # Factors are divided by lengths in single precision, which depend on who else is asked for.
     np.testing.assert_allclose(together["score"], alone["score"], rtol=0, atol=1e-13 if weights else 1e-6)
-    folded = model.fold_in(data).recommend(30)
+    folded = model.fold_in(data).recommend(range(60), 30)
     for user in (0, 7, 59):
-        own = model.fold_in(data[[user]]).recommend(30)
+        own = model.fold_in(data[[user]]).recommend(0, 30)
         assert own["item"].tolist() == folded["item"][folded["user"] == user].tolist()
     if weights:  # sums in one order: copies tie, and the first comes first
         own = together[together["user"] == 0]["item"].to_numpy()

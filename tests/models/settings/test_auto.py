@@ -96,7 +96,7 @@ def test_it_is_an_estimator_like_any_other(exact, rated, tmp_path):
     assert loaded.solver_ == rated.solver_
     np.testing.assert_array_equal(loaded.predict([0, 1], [2, 3]), rated.predict([0, 1], [2, 3]))
     new = exact.to_csr()[:2]
-    np.testing.assert_array_equal(loaded.fold_in(new).factors, rated.fold_in(new).factors)
+    np.testing.assert_array_equal(loaded.fold_in(new).user_factors_, rated.fold_in(new).user_factors_)
     assert model.memory_plan(exact).total > 0
 
 

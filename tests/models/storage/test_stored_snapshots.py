@@ -88,9 +88,7 @@ def test_an_edge_takes_24_bytes_and_without_snapshots_a_file_says_nothing_of_the
 def test_those_who_come_later_are_not_in_the_snapshots_of_a_file(tmp_path):
     model = AIR.load(fitted("default").save(tmp_path / "model.air"))
     new = pd.DataFrame({"user": ["new one"], "item": model.interactions_.item_ids[:1], "rating": [3.0]})
-    alone = model.new_users(new)
-    assert alone.snapshots_ == {}
-    assert AIR.load(alone.save(tmp_path / "alone.air")).interactions_.user_ids.tolist() == ["new one"]
+    assert model.fold_in(new).snapshots_ == {}
     model.partial_fit(new)
     again = AIR.load(model.save(tmp_path / "model.air"))
     assert_same_snapshots(again, fitted("default"))
