@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,23 @@ _UNANSWERED = {
 }
 
 
-class Recommender(KnowsSimilarities, SavedModel):
+class SaysWhatItLacks:
+    """Base class of models: a question of all models that this one does not answer is an error with the reason."""
+
+    unanswered: ClassVar[Mapping[str, str]] = _UNANSWERED
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.unanswered:
+                raise UnansweredError(
+                    f"{type(self).__name__} has {self.unanswered[name]}, so no {name}; docs/capabilities.md names "
+                    "models that have one"
+                )
+            return object.__getattribute__(self, name)  # raises what a property raised
+
+
+class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     """Base class of all models: `fit` keeps the contract, and `learn` of a subclass does the mathematics.
 
     The fitted state is one value, an `air_recsys.models.state.FittedState`, which is replaced in one step. The
@@ -52,16 +68,6 @@ class Recommender(KnowsSimilarities, SavedModel):
     `partial_fit` and assignments of graphs wait for each other. To read several attributes or results of the same
     state, make a shallow copy, ``copy.copy(model)``: it shares the arrays and never changes.
     """
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in _UNANSWERED:
-                raise UnansweredError(
-                    f"{type(self).__name__} has {_UNANSWERED[name]}, so no {name}; docs/capabilities.md names models "
-                    "that have one"
-                )
-            return object.__getattribute__(self, name)  # raises what a property raised
 
     @property
     def clips(self) -> Clip:

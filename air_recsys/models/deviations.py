@@ -27,7 +27,7 @@ from air_recsys.models.spread import Spread
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.storage.validation import check_choice, check_real
 
-_HIGHEST_LEVEL = 0.9999
+HIGHEST_LEVEL = 0.9999
 
 
 class BestItems(NamedTuple):
@@ -249,7 +249,7 @@ class PredictsDeviations(Recommender):
         >>> bool((low >= 1).all()), bool((low < high).all()), bool((high <= 5).all())
         (True, True, True)
         """
-        check_real("level", level, maximum=_HIGHEST_LEVEL, strict=True)
+        check_real("level", level, maximum=HIGHEST_LEVEL, strict=True)
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
         deviations, known = self._deviations(state, *pairs, times), (pairs[0] >= 0) & (pairs[1] >= 0)
         reach = NormalDist().inv_cdf((1 + level) / 2) * deviations

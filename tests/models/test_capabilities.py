@@ -91,16 +91,15 @@ ONE = (["u1"], ["i1"])
 CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     "features of users and items": lambda door, model, path: door.fit(user_features=ages()),
     "given similarities": lambda door, model, path: door.fit(user_similarity=alike()),
-    "weights of pairs": lambda door, model, path: held(door.fit({"weight": 2.0}), "weights"),
+    "weights of pairs": lambda door, model, path: held(door.fit({"weight": 0.5}), "weights"),
     "times": lambda door, model, path: held(
         (door.make().set_params(solver__time="drift") if path.parent.name == "ratings" else door.make()).fit(
             door.data.assign(timestamp=range(len(door.data)))
         ),
         "timestamps",
     ),
-    "callbacks, checkpoints": lambda door, model, path: door.fit(
-        callbacks=[lambda record: None], checkpoint=path / "state.ckpt", every=1
-    ),
+    "callbacks": lambda door, model, path: door.fit(callbacks=[lambda record: None]),
+    "checkpoints": lambda door, model, path: door.fit(checkpoint=path / "state.ckpt", every=1),
     "`memory_plan`, `max_memory`": lambda door, model, path: door.make().memory_plan(door.data),
     "`predict`": lambda door, model, path: model.predict(*ONE),
     "`predict(return_std=True)`": lambda door, model, path: model.predict(*ONE, return_std=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import aupr
+from air_recsys.models.base import SaysWhatItLacks
 from air_recsys.models.drug_target.pairs import as_pairs
 from air_recsys.models.drug_target.similarities import with_nearest
 from air_recsys.models.ranking.allowed import allowed_items, among, list_length
@@ -20,9 +21,15 @@ from air_recsys.models.ranking.ties import best_of
 from air_recsys.storage.validation import check_choice
 
 
-class CommonQuestions:
+class CommonQuestions(SaysWhatItLacks):
     """What every model answers, by the names of `Recommender`."""
 
+    unanswered: ClassVar = {
+        "feature_effects": "no effects of features",
+        "fold_in": "no equations of a new drug's row (name it in drug_similarity and fit again)",
+        "partial_fit": "no equations of a new row (fit again, on all pairs)",
+        "uncertainty": "deviations of pairs alone (predict(..., return_std=True))",
+    }
     drugs_: IdIndex
     targets_: IdIndex
     drug_graph_: SimilarityGraph

@@ -15,6 +15,7 @@ is the regularised least squares with Gaussian interaction profiles of van Laarh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,11 @@ class Completed(NamedTuple):
     smoothed: torch.Tensor  # the R before, that X is made of, (m, n)
     spectrum: Spectrum  # that made X of it
 
+    def objective(self) -> tuple[float, float]:
+        """Return what X minimises: its distance to R, squared, and that with the term of the graphs."""
+        apart = self.smoothed - self.scores
+        return float(apart.square().sum()), float((apart * self.smoothed).sum())
+
     def on_host(self) -> Completed:
         """Return the same in the memory of the processor."""
         spectrum = Spectrum(*(part.cpu() for part in self.spectrum))
@@ -60,6 +66,7 @@ def complete(
     noise: float = 1.0,
     n_rounds: int = 10,
     device: str = "cpu",
+    watch: Callable[[int, Completed], bool] = lambda done, completed: False,
 ) -> Completed:
     """Complete a matrix with values in [0, 1], in the precision of the values.
 
@@ -79,16 +86,16 @@ def complete(
         sigma > 0.
     device : str
         Device of the rounds; the result is in the memory of the CPU.
+    watch : callable
+        Called with the number of rounds that are done and their result; they end where it returns True.
     """
     shown = torch.from_numpy(weights).to(device)
     recorded = torch.from_numpy(weights * values).to(device)
     given = tuple(None if each is None else torch.from_numpy(each).to(recorded) for each in similarities)
     settings = (given[0], given[1]), similarity_weight, noise
-    completed = _round(recorded, recorded, shown, *settings)  # before the first one a missing entry is 0
-    for _ in range(n_rounds - 1):
-        if torch.equal(completed.filled, completed.smoothed):
-            break
-        completed = _round(completed.filled, recorded, shown, *settings)
+    completed, done = _round(recorded, recorded, shown, *settings), 1  # before the first one a missing entry is 0
+    while not watch(done, completed) and done < n_rounds and not torch.equal(completed.filled, completed.smoothed):
+        completed, done = _round(completed.filled, recorded, shown, *settings), done + 1
     return completed.on_host()
 
 

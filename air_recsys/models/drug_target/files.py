@@ -21,7 +21,7 @@ from air_recsys.models.storage.contents import (
     interactions_from_arrays,
     interactions_to_arrays,
 )
-from air_recsys.storage.validation import check_real
+from air_recsys.storage.validation import check_integer, check_real
 
 _SIMILARITIES = ("drug_similarity", "target_similarity")
 _GRAPHS = ("drug_graph_", "target_graph_")
@@ -34,6 +34,7 @@ class Learned(NamedTuple):
     similarity_weight: float
     regression_weight: float
     noise: float
+    n_rounds: int
     similarities: Similarities
     scores: np.ndarray  # (n_drugs, n_targets)
     graphs: tuple[SimilarityGraph, SimilarityGraph]
@@ -52,6 +53,7 @@ def write(
         "similarity_weight_": learned.similarity_weight,
         "regression_weight_": learned.regression_weight,
         "noise": float(learned.noise),
+        "n_rounds_": int(learned.n_rounds),
     }
     arrays = {"scores_": learned.scores, **interactions_to_arrays(learned.data)}
     if "scores" in learned.asked:
@@ -80,6 +82,7 @@ def learned_of(contents: files.Contents) -> Learned:
         check_real("similarity_weight_", attributes["similarity_weight_"], maximum=1),
         check_real("regression_weight_", attributes.get("regression_weight_", 0.0), maximum=1),  # of before: none
         check_real("noise", attributes["noise"], strict=True),
+        check_integer("n_rounds_", attributes.get("n_rounds_", contents.parameters.get("n_rounds", 10)), minimum=1),
         (drugs, targets),
         _scores(contents, "scores_", data),  # as large as what follows, which the file does not hold
         (drug_graph, target_graph),
@@ -102,7 +105,7 @@ def _asked(contents: files.Contents, data: Interactions) -> dict[str, Any]:
 
 def _scores(contents: files.Contents, name: str, data: Interactions) -> np.ndarray:
     expected, scores = (data.n_users, data.n_items), contents.arrays[name]
-    if scores.shape != expected or scores.dtype != np.float64 or not np.isfinite(scores).all():
+    if scores.shape != expected or scores.dtype not in (np.float32, np.float64) or not np.isfinite(scores).all():
         raise ValueError(
             f"expected finite {name} of shape {expected} in float64, found shape {scores.shape} in {scores.dtype}"
         )

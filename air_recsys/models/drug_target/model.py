@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,11 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.deviations import HIGHEST_LEVEL
 from air_recsys.models.drug_target import files
 from air_recsys.models.drug_target.answers import Answers, Calibration
 from air_recsys.models.drug_target.common import CommonQuestions, pairs_of, places_of
+from air_recsys.models.drug_target.course import Rounds, planned, precision_of
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
 from air_recsys.models.drug_target.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.models.drug_target.similarities import (
@@ -41,13 +43,16 @@ from air_recsys.models.drug_target.whole import (
     regress,
     score_parts,
 )
+from air_recsys.models.engines.protocol import check_limit
+from air_recsys.models.forgetting import left_of
 from air_recsys.models.ranking.ties import best_of
+from air_recsys.models.state import lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
-from air_recsys.storage.validation import check_integer, check_parameters, integer, real
-
-_DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
+from air_recsys.nn.memory import MemoryPlan
+from air_recsys.storage.validation import check_integer, check_parameters, check_real, integer, real
+from air_recsys.training import Callback, check_callbacks
 
 
 @dataclass(eq=False, repr=False)
@@ -78,11 +83,16 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         Rounds of completion and graphs.
     device : str
         Device of the rounds: "cpu", "cuda" (an error without a GPU) or "auto".
+    max_memory : int or str, optional
+        Maximum memory of `fit`, in bytes or as text such as "8GB"; one that needs more is an error before any work.
+        None: the memory of the device. See `memory_plan`.
 
     Attributes
     ----------
     similarity_weight_, unobserved_weight_, regression_weight_ : float
         The values that were used.
+    n_rounds_ : int
+        `n_rounds`, or where a callback stopped.
     scores_ : ndarray, shape (n_drugs, n_targets)
         About 1 for pairs that interact, and about 0 for pairs that do not. Scores of recorded pairs are close to their
         record.
@@ -116,8 +126,16 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
     regression_weight: float | str = real("auto", maximum=1, besides=("auto",))
     n_rounds: int = integer(10, minimum=1)
     device: str = "cpu"
+    max_memory: int | str | None = None
 
-    def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
+    def fit(
+        self,
+        interactions: Any,
+        drug_similarity: Any = None,
+        target_similarity: Any = None,
+        *,
+        callbacks: Iterable[Callback] = (),
+    ) -> Self:
         """Learn from recorded pairs and return the model.
 
         Parameters
@@ -126,18 +144,22 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
             1 for pairs that interact, and 0 for pairs that are not known to. A wide table has a row per drug and a
             column per target. A long table has the columns drug and target, and interaction if zeros are recorded: see
             `air_recsys.models.drug_target.pairs`. `unobserved_weight` says how absent pairs count. In
-            `Interactions` drugs are the users and targets the items; weights of ratings, in [0, 1], say how much of a
-            value comes from the record.
+            `Interactions` drugs are the users and targets the items. Weights, in [0, 1], say how much of a value comes
+            from the record; of 0 a pair is missing.
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
             Similarities in [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` compute them.
             Drugs and targets that are only in such a table are new; they are predicted.
+        callbacks : iterable of callable
+            Functions that are called with an `air_recsys.training.Record` after each round. Its fit is the distance
+            of X to R, squared, and its objective is that with the term of the graphs, see `models.drug_target`. If one
+            returns True, the rounds end.
 
         Raises
         ------
         DataError
             For values other than 0 and 1, no interaction, similarities that do not fit, and if only 1 is recorded and
             `unobserved_weight` is 0.
-        ParameterError
+        ParameterError, MemoryLimitError
 
         Warns
         -----
@@ -146,17 +168,23 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         """
         check_parameters(self)
         resolve_device(self.device)
+        rounds = Rounds(check_callbacks(callbacks))
         pairs = as_pairs(interactions)
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
         check_sides(pairs, drug_similarity, target_similarity, is_long=is_long)
         data = with_ids(pairs, ids_of(drug_similarity), ids_of(target_similarity))
-        fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
-        parameters = self.get_params(deep=False)
-        learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
-        vars(self).update(learned)  # in one step: other threads read all of it or nothing
+        needed = planned(data, drug_similarity, target_similarity, self.unobserved_weight)
+        check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
+        with lock_of(self):
+            self._take(copy.copy(self)._learn(data, drug_similarity, target_similarity, rounds))
         return self
 
-    def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
+    def _take(self, fitted: Self) -> None:
+        """Hold what a copy has learned, in one step: other threads read all of it or nothing."""
+        parameters = self.get_params(deep=False)
+        vars(self).update({name: value for name, value in vars(fitted).items() if name not in parameters})
+
+    def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any, rounds: Rounds) -> Self:
         self._device = str(resolve_device(self.device))
         values, weights = self._recorded(data)
         check_kept(data, stacklevel=4)
@@ -167,8 +195,9 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         if unlike := without_evidence(data, given):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
-        self.similarity_weight_ = self._chosen_weight(values, weights, given)
-        whole = complete_all(values, weights, given, self._strengths(0.0))
+        self.similarity_weight_, self.n_rounds_ = self._chosen_weight(values, weights, given), self.n_rounds
+        whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
+        self.n_rounds_ = rounds.stopped_at or self.n_rounds
         self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
         profiles = whole.filled
         del whole  # its eigenvectors are as large as the graphs
@@ -178,8 +207,39 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
         return self
 
-    def predict(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+    def memory_plan(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> MemoryPlan:
+        """Return the bytes that `fit` on these will take at its peak, beside what it is given."""
+        data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
+        return planned(data, drug_similarity, target_similarity, self.unobserved_weight)
+
+    def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
+        """Fit again without some drugs (users), targets (items) or pairs, and return the model.
+
+        See `Recommender.forget`. Drugs and targets leave the similarities too.
+        """
+        with lock_of(self):
+            model = self._fitted()
+            left = left_of(model.interactions_, users, items, pairs)
+            sides = zip(model.similarities_, (left.users, left.items), strict=True)
+            given = (None if each is None else each[np.ix_(rows, rows)] for each, rows in sides)
+            self._take(model._learn(left.data, *given, Rounds([])))
+        return self
+
+    @overload
+    def predict(self, drug_ids: Any, target_ids: Any, *, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, drug_ids: Any, target_ids: Any, *, return_std: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(
+        self, drug_ids: Any, target_ids: Any, *, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the score of each pair, position by position; a single id goes with all of the other side.
+
+        With `return_std` also its standard deviation: how much the score would vary with other records (a jackknife).
+        How sure an interaction is, `predict_proba` says.
 
         Raises
         ------
@@ -187,7 +247,20 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
             For ids that were not in the data of `fit`.
         """
         model = self._fitted()
-        return model.scores_[pairs_of(model, drug_ids, target_ids)]
+        pairs = pairs_of(model, drug_ids, target_ids)
+        scores = model.scores_[pairs]
+        return (scores, model._answers.held_out.deviations[pairs]) if return_std else scores
+
+    def predict_interval(self, drug_ids: Any, target_ids: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the shortest interval that holds the label of each pair with a given probability.
+
+        A label is 0 or 1: the interval is 0 to 0 (no interaction), 1 to 1 (an interaction), or 0 to 1 where
+        `predict_proba` is as sure of neither. The level is above 0 and at most 0.9999.
+        """
+        check_real("level", level, maximum=HIGHEST_LEVEL, strict=True)
+        probabilities = self.predict_proba(drug_ids, target_ids)
+        likely, sure = probabilities > 0.5, np.maximum(probabilities, 1 - probabilities) >= level
+        return (likely & sure).astype(np.float64), (likely | ~sure).astype(np.float64)
 
     def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
         """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
@@ -339,6 +412,7 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
             model.similarity_weight_,
             model.regression_weight_,
             model._noise,
+            model.n_rounds_,
             model.similarities_,
             model.scores_,
             (model.drug_graph_, model.target_graph_),
@@ -359,6 +433,7 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         learned = files.learned_of(contents)
         model._device = model._here()
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
+        model.n_rounds_ = learned.n_rounds
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
             *model._recorded(learned.data),
@@ -379,8 +454,9 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
                 f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}: of affinities take a "
                 "threshold, or AIR.for_ratings"
             )
-        if not data.ratings.any():
-            raise DataError(f"expected at least one pair that interacts, found {data.n_ratings} zeros")
+        counted = data.ratings if data.weights is None else data.ratings * (data.weights > 0)
+        if not counted.any():
+            raise DataError(f"expected at least one pair that interacts, found none in {data.n_ratings}")
         automatic = 1.0 if data.ratings.all() else 0.0
         self.unobserved_weight_ = automatic if self.unobserved_weight == "auto" else float(self.unobserved_weight)
         if data.ratings.all() and self.unobserved_weight_ == 0 and data.density < 1:
@@ -389,11 +465,12 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
                 "not there as zeros by unobserved_weight=1"
             )
         if data.weights is not None and data.weights.max() > 1:
-            raise DataError(f"expected weights in [0, 1], found {data.weights.max():g}")
+            found = f"{data.weights.max():g}: divide by it, or drop a column weight that is of something else"
+            raise DataError(f"expected weights in [0, 1], found {found}")
         shape, places = (data.n_users, data.n_items), (data.user_index, data.item_index)
-        precision = np.float64 if data.n_users * data.n_items <= _DOUBLE else np.float32
+        precision = precision_of(data)
         values, weights = np.zeros(shape, precision), np.full(shape, self.unobserved_weight_, precision)
-        values[places], weights[places] = data.ratings, 1 if data.weights is None else data.weights
+        values[places], weights[places] = counted, 1 if data.weights is None else data.weights
         return values, weights
 
     def _name_sides(self, data: Interactions) -> None:
@@ -417,7 +494,7 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         return float(share), mixed(whole, regressed, float(share)).scores
 
     def _strengths(self, regression_weight: float) -> Strengths:
-        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self._device, regression_weight)
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds_, self._device, regression_weight)
 
     def _here(self) -> str:
         """Return the device of a model that may come from another machine."""

@@ -39,9 +39,10 @@ def as_pairs(given: Any) -> Interactions:
     ----------
     given : DataFrame, Interactions, SciPy sparse or array
         A table is long if it has the columns drug and target (or user and item), in upper or lower case: one pair per
-        row, with its value in the column interaction, value, label or rating. Without such a column all of its pairs
-        interact. Any other table is wide: one row per drug, named by the index, and one column per target; NaN if
-        nothing is recorded. Other containers are read as by `Interactions.from_csr` and `Interactions.from_dense`.
+        row, with its value in the column interaction, value, label or rating, and its weight in the column weight.
+        Without the first all pairs interact. Any other table is wide: one row per drug, named by the index, and one
+        column per target; NaN if nothing is recorded. Other containers are read as by `Interactions.from_csr` and
+        `Interactions.from_dense`.
     """
     given = as_pandas(given)
     if not isinstance(given, pd.DataFrame):
@@ -110,7 +111,8 @@ def without_evidence(data: Interactions, similarities: Sequence[np.ndarray | Non
 
 def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) -> Interactions:
     values = [names[name] for name in _VALUES if name in names]
-    read = [names[drug], names[target], *values]
+    weight = [names[name] for name in ("weight",) if name in names]
+    read = [names[drug], names[target], *values, *weight]
     others = [name for name in table.columns if name not in read]
     numbers = [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
     if len(values) > 1 or (not values and numbers):
@@ -127,7 +129,8 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
         warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     if values and pd.api.types.is_bool_dtype(table[values[0]]):
         table = table.assign(**{str(values[0]): table[values[0]].astype(float)})
-    taken: Any = partial(Interactions.from_frame, table[read], *(*read, None)[:3], allow_negative=True)
+    roles = zip(("user", "item", "rating", "weight"), (*read[:2], *(values or [None]), *weight), strict=False)
+    taken: Any = partial(Interactions.from_frame, table[read], **dict(roles), allow_negative=True)
     data = taken(duplicates="first")
     if data.n_ratings < len(table):
         apart = np.flatnonzero(taken(duplicates="mean").ratings != data.ratings)

@@ -236,7 +236,7 @@ def without(weights: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     return shown
 
 
-_WHOLE = 4096  # nodes of the largest graph that keeps all of its edges
+WHOLE = 4096  # nodes of the largest graph that keeps all of its edges
 _KEPT = 100  # strongest edges of a node of a larger one
 
 
@@ -253,7 +253,7 @@ def adjacency_of(profiles: np.ndarray, similarity: np.ndarray | None, weight: fl
     given = None if similarity is None else torch.from_numpy(similarity)
     dense = affinity(torch.from_numpy(profiles), given, weight).fill_diagonal_(0)
     n = len(dense)
-    if n <= _WHOLE:
+    if n <= WHOLE:
         return dense.numpy()
     weights, places = (part.numpy().ravel() for part in dense.topk(_KEPT, dim=1))
     kept = sp.csr_array((weights, (np.repeat(np.arange(n), _KEPT), places)), shape=(n, n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -11,7 +11,7 @@ from air_recsys.metrics import average_precision
 from air_recsys.models.drug_target.completion import Completed, complete, contributions, left_out
 from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, to_all_rows, without
 
-_COMPARED = 2**22  # recorded pairs, of which more say nothing new
+COMPARED = 2**22  # recorded pairs, of which more say nothing new
 
 
 class Strengths(NamedTuple):
@@ -41,8 +41,10 @@ class Whole(NamedTuple):
         return _carried(self.block)
 
 
-def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths) -> Whole:
-    """Complete the known block first, add what is similar to it, and mix in the regression."""
+def complete_all(
+    values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths, **watched: Any
+) -> Whole:
+    """Complete the known block, by `complete` and `watched`, add what is similar to it, and mix in the regression."""
     sides, known = known_sides(values, similarities), values * weights
     inner, shown, given = sides.block(values, weights)
     completed = complete(
@@ -53,8 +55,9 @@ def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similari
         noise=strengths.noise,
         n_rounds=strengths.n_rounds,
         device=strengths.device,
+        **watched,
     )
-    carried, recorded = _carried(completed), shown == 1
+    carried, recorded = _carried(completed), shown > shown.max() / 2
     rows = to_all_rows(similarities[0], sides.drugs, carried, inner, recorded)
     columns = to_all_rows(similarities[1], sides.targets, carried.T, inner.T, recorded.T)
     scores, filled = completed.scores.numpy(), completed.filled.numpy()
@@ -76,8 +79,8 @@ def chosen_regression(whole: Whole, regressed: Regressed, values: np.ndarray, we
     """The share of the regression for a completion without one, see `models.drug_target.regression`."""
     sides = whole.sides
     recorded = np.flatnonzero(sides.block(values, weights)[1])
-    if recorded.size > _COMPARED:
-        recorded = np.random.RandomState(0).choice(recorded, _COMPARED, replace=False)
+    if recorded.size > COMPARED:
+        recorded = np.random.RandomState(0).choice(recorded, COMPARED, replace=False)
     within = (sides.block(each, weights)[0].flat[recorded] for each in (regressed.scores, values))
     return chosen_share(left_out(whole.block).flat[recorded], *within)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -144,13 +145,16 @@ _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
 
 def check_memory(engine: Engine, data: Interactions, max_memory: int | str | None, device: str) -> None:
     """Raise `MemoryLimitError` where a training will need more than `max_memory`, or than the device has."""
+    check_limit(engine.memory_plan(data), max_memory, device, partial(what_fits, engine, data))
+
+
+def check_limit(needed: MemoryPlan, max_memory: int | str | None, device: str, mend: Callable[[int], str]) -> None:
+    """Raise `MemoryLimitError` with a mend where more is needed than `max_memory`, or than the device has."""
     limit = parse_size(max_memory) if max_memory is not None else device_memory(device)
-    needed = engine.memory_plan(data)
     if limit is None or needed.total <= limit:
         return
     place = "max_memory allows" if max_memory is not None else "the device has"
-    hint = what_fits(engine, data, limit)
-    raise MemoryLimitError(f"training needs about {needed}; {place} {readable(limit)}; {hint}")
+    raise MemoryLimitError(f"training needs about {needed}; {place} {readable(limit)}; {mend(limit)}")
 
 
 def announcement(engine: Engine, data: Interactions) -> str:

@@ -112,7 +112,7 @@ def test_files_of_other_models_are_refused_either_way(saved: Path, tmp_path: Pat
         ("scores_", None),
         ("target_graph_data", None),
         ("scores_", np.zeros((len(TARGETS), len(DRUGS)))),
-        ("scores_", np.zeros((8, 6), np.float32)),
+        ("scores_", np.zeros((8, 6), np.float16)),
         ("open_scores_", np.zeros(48)),
         ("held_out_scores", np.zeros((2, 2))),
         ("drug_similarity", np.eye(7)),

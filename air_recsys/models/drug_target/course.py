@@ -1,0 +1,66 @@
+"""The course of `DrugTargetAIR.fit`: what its rounds tell callbacks, and the memory that it takes."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.models.drug_target.completion import Completed
+from air_recsys.models.drug_target.similarities import WHOLE
+from air_recsys.models.drug_target.whole import COMPARED
+from air_recsys.nn.memory import MemoryPlan
+from air_recsys.training import Callback, Record
+
+
+class Rounds:
+    """Calls callbacks with a record after each round, until one of them returns True."""
+
+    def __init__(self, callbacks: list[Callback]) -> None:
+        self.callbacks, self.start = callbacks, perf_counter()
+        self.stopped_at: int | None = None
+
+    def __call__(self, done: int, completed: Completed) -> bool:
+        """Whether a callback stops the rounds."""
+        if not self.callbacks:
+            return False
+        fit, objective = completed.objective()
+        seconds = perf_counter() - self.start
+        terms = fit, math.nan, math.nan, math.nan, objective - fit, objective
+        record = Record(done, *terms, validation_rmse=math.nan, learning_rate=math.nan, seconds=seconds)
+        answers = [each(record) for each in self.callbacks]  # a list: all of them are called
+        if any(answers):
+            self.stopped_at = done
+        return self.stopped_at is not None
+
+
+_DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
+
+
+def precision_of(data: Interactions) -> type[np.floating]:
+    """The type of the numbers of a completion."""
+    return np.float64 if data.n_users * data.n_items <= _DOUBLE else np.float32
+
+
+def planned(data: Interactions, drug_similarity: Any, target_similarity: Any, unobserved: float | str) -> MemoryPlan:
+    """The memory of a fit at its peak, from the arrays that each of its stages holds: a slightly high estimate."""
+    sides = (data.n_users, data.user_index, drug_similarity), (data.n_items, data.item_index, target_similarity)
+    word, pairs = np.dtype(precision_of(data)).itemsize, data.n_users * data.n_items
+    squares = [n**2 for n, _, _ in sides]
+    given = [8 * n**2 for n, _, similarity in sides if similarity is not None]
+    missing = unobserved == 0 or (unobserved == "auto" and not data.ratings.all())
+    compared = 8 * min(data.n_ratings if missing else pairs, COMPARED)
+    held = MemoryPlan(sum(given) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
+    rounds = held.total + (2 * sum(squares) + 9 * pairs) * word + sum(given) * word // 8  # two spectra at a time
+    regression = held.total + 3 * word * pairs + 15 * compared
+    extension = held.total + sum(given) + 6 * max(given, default=0) + 12 * 8 * pairs + 12 * compared
+    if not any(of is not None and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
+        extension = 0
+    dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]
+    graphs = 4 * word * pairs + sum(given) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))
+    reading = sum(given) + 4 * max(given, default=0) + held.ratings
+    peak = max(rounds, regression, extension, graphs, reading)
+    return held._replace(work=int(1.05 * peak) - held.total)
