@@ -35,8 +35,11 @@ def command_of(name: str) -> Callable[..., None]:
         for case, root in zip(wanted, roots, strict=True):
             found = case.tables(root, seed, threads)
             tables += found
-            shown = [table for table in found if not table.title.endswith("single runs")]
-            options.publish(tables, json_file, shown=shown)  # all so far: the next ones may take hours
+            for table in found:
+                if not table.title.endswith("single runs"):
+                    typer.echo(table.text() + "\n")
+            # All so far: the next ones may take hours.
+            options.write_figures(json_file, {"reports": [table.content() for table in tables]})
         if name == "faults" and any(map(n_faults, tables)):
             raise typer.Exit(1)
 

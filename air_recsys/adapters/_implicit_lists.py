@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.adapters import _implicit_files
 from air_recsys.adapters._implicit_input import check_ids, check_rows, checked_candidates, list_length
 from air_recsys.exceptions import DataWarning
 from air_recsys.models.ranking.top_items import top_items
@@ -113,6 +114,22 @@ class GivesLists:
         chosen = checked_candidates("items", filter_items, items, n_items)
         asked = Asked(itemid, list_length(N, chosen, n_items), filter_items, chosen)
         return model._similar("item", asked, model.recalculate_item(itemid, item_users) if recalculate_item else None)
+
+    @classmethod
+    def load(cls, fileobj_or_path: Any) -> Self:
+        """Read a model that `save` wrote; no code in the file is run.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not such a model.
+        """
+        return _implicit_files.read(fileobj_or_path, cls.__name__, cls._restored)
+
+    @classmethod
+    def _restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """The model of a file, or `ValueError`."""
+        raise NotImplementedError
 
     def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
         """The factors of items from the users that like them."""

@@ -161,25 +161,14 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         _implicit_files.write(file, type(self).__name__, self._parameters(), arrays, {})
 
     @classmethod
-    def load(cls, fileobj_or_path: Any) -> Self:
-        """Read a model that `save` wrote; no code in the file is run.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is not such a model.
-        """
-
-        def restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-            model = cls(**header["parameters"])
-            if "model" in arrays:
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "model.air"
-                    path.write_bytes(arrays["model"].tobytes())
-                    model.model_ = GraphRanker.load(path)
-            return model
-
-        return _implicit_files.read(fileobj_or_path, cls.__name__, restored)
+    def _restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        model = cls(**header["parameters"])
+        if "model" in arrays:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.air"
+                path.write_bytes(arrays["model"].tobytes())
+                model.model_ = GraphRanker.load(path)
+        return model
 
     def _parameters(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}

@@ -58,7 +58,7 @@ _CSR = ("data", "indices", "indptr")
 
 
 @dataclass(eq=False, repr=False)
-class ImplicitAIR(GivesLists, MatrixFactorizationBase):
+class ImplicitAIR(GivesLists, MatrixFactorizationBase):  # pyright: ignore[reportIncompatibleMethodOverride]
     r"""AIR for implicit feedback, a replacement for ``implicit.als.AlternatingLeastSquares``.
 
     By default it is trained by a softmax over all items, in which each like of a user should have a large share,
@@ -528,23 +528,12 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         _implicit_files.write(file, type(self).__name__, values, arrays, learned)
 
     @classmethod
-    def load(cls, fileobj_or_path: Any) -> Self:
-        """Read a model that `save` wrote; no code in the file is run.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is not such a model.
-        """
-
-        def restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-            model = cls(**header["parameters"])
-            model._check_parameters()
-            if header["settings"] is not None:
-                model._take(header, arrays)
-            return model
-
-        return _implicit_files.read(fileobj_or_path, cls.__name__, restored)
+    def _restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        model = cls(**header["parameters"])
+        model._check_parameters()
+        if header["settings"] is not None:
+            model._take(header, arrays)
+        return model
 
     def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take what a file says was learned, or raise `ValueError`."""

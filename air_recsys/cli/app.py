@@ -43,21 +43,12 @@ app = paths.App(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(report.demo)
-app.command("train")(models.train)
-app.command("tune")(tune.tune)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("recommend")(models.recommend)
-app.command("predict")(predict.predict)
-app.command("score")(predict.score)
-app.command("similar")(models.similar)
-app.command("explain")(predict.explain)
-app.command("graph")(models.graph)
-app.command("report")(report.report)
-app.command("serve")(report.serve)
-app.command("compact")(report.compact)
-app.command("inpaint")(inpaint.inpaint)
+for command in (
+    *(report.demo, models.train, tune.tune, evaluate.evaluate, compare.compare, models.recommend, predict.predict),
+    *(predict.score, models.similar, predict.explain, models.graph, report.report, report.serve, report.compact),
+    inpaint.inpaint,
+):
+    app.command()(command)
 app.add_typer(data.app, name="datasets")
 app.add_typer(dti.app, name="dti")
 
@@ -111,7 +102,7 @@ def run(arguments: list[str] | None = None, commands: typer.Typer | None = None)
     except AirRecsysError as error:
         return _fail(str(error), 1)
     except OSError as error:
-        return _fail(_of_system(error), 1)
+        return _fail(f"{error.strerror}: {error.filename}" if error.filename else str(error), 1)
     except Exception as error:
         if _was_interrupted(error):
             raise KeyboardInterrupt from error
@@ -164,11 +155,6 @@ def _fail(message: str, status: int) -> int:
 def _message(error: Exception) -> str:
     text = getattr(error, "format_message", error.__str__)()
     return " ".join(text.split()) or "see --help"
-
-
-def _of_system(error: OSError) -> str:
-    """Return what the system refused, and the file."""
-    return f"{error.strerror}: {error.filename}" if error.filename else str(error)
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

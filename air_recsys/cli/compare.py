@@ -24,6 +24,7 @@ class Held(StrEnum):
 
 def compare(
     file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with the ratings; with --test the training part.")],
+    *,
     models: Annotated[
         str | None,
         typer.Option(
@@ -61,17 +62,7 @@ def compare(
     timestamp: Annotated[
         str | None, typer.Option("--timestamp-column", help="Column of times, for --split time and last.")
     ] = None,
-    user: options.UserColumn = "user",
-    item: options.ItemColumn = "item",
-    rating: options.RatingColumn = "rating",
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
-    rating_scale: options.RatingScale = None,
-    missing: options.Missing = None,
-    duplicates: options.Duplicates = options.Repeated.ERROR,
-    negative: options.Negative = False,
+    table: options.Ratings,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of every system.")] = 1,
@@ -92,11 +83,7 @@ def compare(
         options.refuse_unread("--folds", "--split")
     if ranking:
         options.refuse_unread("--ranking", "--relevant")
-    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
-        sep, encoding, quote
-    )
-    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
-    reading = options.of_likes(reading) if ranking else reading
+    reading: dict[str, Any] = table.reading(likes=ranking) | {"timestamp": timestamp}
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
     data = read_ratings(file, **reading)

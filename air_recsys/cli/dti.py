@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,72 +21,77 @@ app = paths.App(help="Drugs and targets: train, rank, explain, evaluate and repo
 
 _SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=True))
 
-PairsFile = Annotated[
-    Path,
-    typer.Argument(
-        help="Pairs (CSV, TSV or Parquet): columns drug and target, or a table of 1 and 0, drugs x targets."
-    ),
-]
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dti train` wrote.")]
-DrugColumn = Annotated[
-    str, typer.Option("--drug-column", help="Column of the drugs, in a table with one pair per row.")
-]
-TargetColumn = Annotated[str, typer.Option("--target-column", help="Column of the targets.")]
-ValueColumn = Annotated[
-    str | None, typer.Option("--value-column", help="Column of 1 and 0, if its name is not interaction.")
-]
-Transpose = Annotated[bool, typer.Option("--transpose", help="The table has a row per target and a column per drug.")]
-DrugSimilarity = Annotated[
-    Path | None, typer.Option("--drug-similarity", help="Square table of similarities of drugs, in 0..1.")
-]
-TargetSimilarity = Annotated[
-    Path | None, typer.Option("--target-similarity", help="Square table of similarities of targets, in 0..1.")
-]
-DrugFeatures = Annotated[
-    Path | None, typer.Option("--drug-features", help="Fingerprints or other numbers, one row per drug.")
-]
-TargetFeatures = Annotated[Path | None, typer.Option("--target-features", help="Numbers, one row per target.")]
-DrugSmiles = Annotated[
-    Path | None, typer.Option("--drug-smiles", help="Two columns: drug and SMILES. Needs the extra chemistry.")
-]
-TargetSequences = Annotated[
-    Path | None, typer.Option("--target-sequences", help="FASTA, or two columns: target and sequence.")
-]
 Parameters = Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR; may be repeated.")]
+
+
+@dataclass
+class _Columns:
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Pairs (CSV, TSV or Parquet): columns drug and target, or a table of 1 and 0, drugs x targets."
+        ),
+    ]
+    drug: Annotated[
+        str, typer.Option("--drug-column", help="Column of the drugs, in a table with one pair per row.")
+    ] = "drug"
+    target: Annotated[str, typer.Option("--target-column", help="Column of the targets.")] = "target"
+    value: Annotated[
+        str | None, typer.Option("--value-column", help="Column of 1 and 0, if its name is not interaction.")
+    ] = None
+
+
+@dataclass
+class Pairs(options.Form, _Columns):
+    """A file of pairs, and those that tell how alike drugs are, and targets."""
+
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="The table has a row per target and a column per drug.")
+    ] = False
+    drug_similarity: Annotated[Path | None, typer.Option(help="Square table of similarities of drugs, in 0..1.")] = (
+        None
+    )
+    drug_features: Annotated[Path | None, typer.Option(help="Fingerprints or other numbers, one row per drug.")] = None
+    drug_smiles: Annotated[
+        Path | None, typer.Option(help="Two columns: drug and SMILES. Needs the extra chemistry.")
+    ] = None
+    target_similarity: Annotated[
+        Path | None, typer.Option(help="Square table of similarities of targets, in 0..1.")
+    ] = None
+    target_features: Annotated[Path | None, typer.Option(help="Numbers, one row per target.")] = None
+    target_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: target and sequence.")] = None
+
+    def read(self) -> tuple[pd.DataFrame | None, ...]:
+        """Return the pairs, and the similarities of drugs and of targets."""
+        from air_recsys.datasets import read_pairs
+
+        names: Any = {"drug": self.drug, "target": self.target, "value": self.value, "transpose": self.transpose}
+        return read_pairs(self.file, **names, **self.reading()), self._similarity("drug"), self._similarity("target")
+
+    def _similarity(self, side: str) -> pd.DataFrame | None:
+        """The similarity of a side as one of its files tells it."""
+        kinds = ("similarity", "features", "smiles", "sequences")
+        given = {kind: file for kind in kinds if (file := getattr(self, f"{side}_{kind}", None)) is not None}
+        if len(given) > 1:
+            names = " and ".join(f"--{side}-{kind}" for kind in given)
+            raise ParameterError(f"expected one file for the similarities of {side}s, found {names}")
+        for kind, file in given.items():
+            return _read(kind, file)
+        return None
 
 
 @app.command()
 def train(
-    file: PairsFile,
+    pairs: Pairs,
+    *,
     model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
         "dti.air"
     ),
-    drug: DrugColumn = "drug",
-    target: TargetColumn = "target",
-    value: ValueColumn = None,
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    transpose: Transpose = False,
-    drug_similarity: DrugSimilarity = None,
-    drug_features: DrugFeatures = None,
-    drug_smiles: DrugSmiles = None,
-    target_similarity: TargetSimilarity = None,
-    target_features: TargetFeatures = None,
-    target_sequences: TargetSequences = None,
     settings: Parameters = None,
 ) -> None:
     """Train DrugTargetAIR on recorded pairs and write the model."""
-    from air_recsys.datasets import read_pairs
-
-    air = _model(settings)
-    writing = options.written(sep, encoding, quote)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, transpose=transpose, **writing)
-    given = (
-        _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
-        _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),
-    )
-    air.fit(pairs, *given)
+    air = _model(settings).fit(*pairs.read())
     data = air.interactions_
     n_known = int((data.ratings == 1).sum())
     typer.echo(
@@ -144,20 +150,8 @@ def explain(
 
 @app.command()
 def evaluate(
-    file: PairsFile,
-    drug: DrugColumn = "drug",
-    target: TargetColumn = "target",
-    value: ValueColumn = None,
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    transpose: Transpose = False,
-    drug_similarity: DrugSimilarity = None,
-    drug_features: DrugFeatures = None,
-    drug_smiles: DrugSmiles = None,
-    target_similarity: TargetSimilarity = None,
-    target_features: TargetFeatures = None,
-    target_sequences: TargetSequences = None,
+    pairs: Pairs,
+    *,
     hide: Annotated[options.Hidden, typer.Option(help="What each fold hides.")] = options.Hidden.PAIRS,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
     settings: Parameters = None,
@@ -165,17 +159,9 @@ def evaluate(
     json_file: options.JsonFile = None,
 ) -> None:
     """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
-    from air_recsys.datasets import read_pairs
     from air_recsys.dti import evaluate_pairs
 
-    air = _model(settings)
-    writing = options.written(sep, encoding, quote)
-    pairs = read_pairs(file, drug=drug, target=target, value=value, transpose=transpose, **writing)
-    given = (
-        _similarity("drug", similarity=drug_similarity, features=drug_features, smiles=drug_smiles),
-        _similarity("target", similarity=target_similarity, features=target_features, sequences=target_sequences),
-    )
-    found = evaluate_pairs(air, pairs, *given, setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
+    found = evaluate_pairs(_model(settings), *pairs.read(), setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
     typer.echo(f"means over folds of hidden {hide.value}; the model knows which pairs are hidden, the others do not")
     options.show_frame(found, json_file)
 
@@ -201,17 +187,6 @@ def _model(settings: list[str] | None) -> DrugTargetAIR:
     air = DrugTargetAIR(**options.parse_settings(settings, air))
     check_parameters(air)
     return air
-
-
-def _similarity(side: str, **files: Path | None) -> pd.DataFrame | None:
-    """The similarity of a side as one of its files tells it."""
-    given = {kind: file for kind, file in files.items() if file is not None}
-    if len(given) > 1:
-        names = " and ".join(f"--{side}-{kind}" for kind in given)
-        raise ParameterError(f"expected one file for the similarities of {side}s, found {names}")
-    for kind, file in given.items():
-        return _read(kind, file)
-    return None
 
 
 def _read(kind: str, file: Path) -> pd.DataFrame:

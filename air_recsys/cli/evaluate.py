@@ -48,6 +48,7 @@ _UNREAD = {ListSplit.LAST: (), ListSplit.TIME: ("--last",)}
 
 def evaluate(
     file: Annotated[Path | None, typer.Argument(help="Your own ratings: CSV, TSV or Parquet.")] = None,
+    *,
     dataset: Annotated[DataSet | None, typer.Option(help="A data set instead of a file.")] = None,
     data: options.DataFolder = None,
     folds: Annotated[
@@ -89,17 +90,7 @@ def evaluate(
         str | None, typer.Option("--timestamp-column", help="Column of times, for --split last and time.")
     ] = None,
     preset: options.PresetName = options.Preset.RATINGS,
-    user: options.UserColumn = "user",
-    item: options.ItemColumn = "item",
-    rating: options.RatingColumn = "rating",
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
-    duplicates: options.Duplicates = options.Repeated.ERROR,
-    negative: options.Negative = False,
-    rating_scale: options.RatingScale = None,
-    missing: options.Missing = None,
+    table: options.Ratings,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -119,17 +110,14 @@ def evaluate(
         options.refuse_unread("--dataset", *options.FORMS, *options.PAIR_COLUMNS, *of_values)
     else:
         options.refuse_unread("evaluate without --dataset", "--data")
-    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp} | options.written(
-        sep, encoding, quote
-    )
-    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
+    reading: dict[str, Any] = table.reading(likes=ranking) | {"timestamp": timestamp}
     if ranking:
         options.refuse_unread("--ranking", "--preset", "--folds")
         size = _size(split, test_fraction, last)
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
         systems = beside_ranker(options.parse_names(peers), seed, of_ranker, new_users=new_users)
-        name, ratings = _load(file, dataset, data, options.of_likes(reading))
+        name, ratings = _load(file, dataset, data, reading)
         parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
         return

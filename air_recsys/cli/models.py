@@ -34,28 +34,21 @@ class Side(StrEnum):
 
 def train(
     file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating per row, or one user per row.")],
+    *,
     model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
         "model.air"
     ),
     preset: options.PresetName = options.Preset.RATINGS,
-    user: options.UserColumn = "user",
-    item: options.ItemColumn = "item",
-    rating: options.RatingColumn = "rating",
-    timestamp: options.TimestampColumn = None,
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
-    duplicates: options.Duplicates = options.Repeated.ERROR,
-    negative: options.Negative = False,
-    rating_scale: options.RatingScale = None,
-    missing: options.Missing = None,
-    user_features: options.UserFeatures = None,
-    item_features: options.ItemFeatures = None,
-    user_id: options.UserIdColumn = None,
-    item_id: options.ItemIdColumn = None,
-    user_similarity: options.UserSimilarity = None,
-    item_similarity: options.ItemSimilarity = None,
+    table: options.Ratings,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(
+            "--timestamp-column",
+            help="Column of times; AIR then learns effects of time (time=drift). With --ranking the choice of "
+            "settings is made on the latest part.",
+        ),
+    ] = None,
+    known: options.Known,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -89,17 +82,13 @@ def train(
     reads = {"--user-features": "--user-id-column", "--item-features": "--item-id-column", "--checkpoint": "--every"}
     for needed in reads.keys() - paths.GIVEN.get():
         options.refuse_unread(f"train without {needed}", reads[needed])
-    how: dict[str, Any] = {"user": user, "item": item, "rating": rating} | options.written(sep, encoding, quote)
-    how |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if registered is not None:
         options.refuse_unread("--registered", "--preset", "--checkpoint", "--snapshots")
         other = made(registered, Recommender, {"random_state": seed, "device": device})
         other.set_params(**options.parse_settings(settings, other))
-        data = read_ratings(file, timestamp=timestamp, **(options.of_likes(how) if ranking else how))
+        data = read_ratings(file, timestamp=timestamp, **table.reading(likes=ranking))
         typer.echo(repr(data))
-        data = options.with_features(data, user_features, item_features, user_id or user, item_id or item)
-        data = options.with_similarities(data, user_similarity, item_similarity)
-        _write(other.fit(data), model, json_file)
+        _write(other.fit(known.beside(data, table)), model, json_file)
         return
     if ranking:
         kinds = ("features", "id-column", "similarity")
@@ -108,10 +97,10 @@ def train(
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
-        likes = read_ratings(file, timestamp=timestamp, **options.of_likes(how))
+        likes = read_ratings(file, timestamp=timestamp, **table.reading(likes=True))
         typer.echo(repr(likes))
         ranker = GraphRanker(**of_ranker)
-        _fit_ranker(ranker, likes, checkpoint, every)
+        _fit(ranker, likes, checkpoint, every)
         _write_ranker(ranker, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}
@@ -120,10 +109,9 @@ def train(
         raise ParameterError("expected --snapshots or --set snapshot_epochs, found both")
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | given
     air = AIR.of_preset(preset.value, **parameters)
-    data = read_ratings(file, timestamp=timestamp, **how)
+    data = read_ratings(file, timestamp=timestamp, **table.reading())
     typer.echo(repr(data))
-    data = options.with_features(data, user_features, item_features, user_id or user, item_id or item)
-    data = options.with_similarities(data, user_similarity, item_similarity)
+    data = known.beside(data, table)
     if snapshots is not None:
         air.set_params(snapshot_epochs=air.spread_epochs(data, snapshots))
     status = _fit(air, data, checkpoint, every)
@@ -157,64 +145,40 @@ def _write(trained: Recommender, model: Path, json_file: Path | None) -> None:
     options.write_figures(json_file, figures, origin=False)
 
 
-def _fit_ranker(ranker: GraphRanker, data: Interactions, checkpoint: Path | None, every: int) -> None:
-    """Train, or end with the status of the signal that cut the training short, which leaves no usable model."""
+def _fit(model: AIR | GraphRanker, data: Interactions, checkpoint: Path | None, every: int) -> int:
+    """Train, and return 0, or the status of the signal that cut the training short.
+
+    A model of class AIR is usable then; a ranker is not, and the command ends with that status.
+    """
+    from air_recsys.models import AIR
     from air_recsys.training.interrupts import Terminated
 
+    present = checkpoint if checkpoint is not None and checkpoint.exists() else None
     try:
-        ranker.fit(data, checkpoint=checkpoint, every=every, resume_from=_present(checkpoint))
+        model.fit(data, checkpoint=checkpoint, every=every, resume_from=present)
     except (KeyboardInterrupt, Terminated) as interrupt:
-        if not str(interrupt):  # nothing is written: a second Ctrl-C, or no checkpoint
+        usable = isinstance(model, AIR)
+        # Of a ranker nothing is written at a second Ctrl-C, and without a checkpoint.
+        if getattr(model, "stopped_by_", None) != "interrupt" if usable else not str(interrupt):
             raise
-        raise typer.Exit(_told_status(interrupt, checkpoint)) from None
-
-
-def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> int:
-    """Train, and return 0, or the status of the signal that cut the training short, with a usable model."""
-    from air_recsys.training.interrupts import Terminated
-
-    try:
-        model.fit(data, checkpoint=checkpoint, every=every, resume_from=_present(checkpoint))
-    except (KeyboardInterrupt, Terminated) as interrupt:
-        if getattr(model, "stopped_by_", None) != "interrupt":
-            raise
-        return _told_status(interrupt, checkpoint)
+        typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
+        status = getattr(interrupt, "status", _INTERRUPTED)
+        if not usable:
+            raise typer.Exit(status) from None
+        return status
     return 0
-
-
-def _present(checkpoint: Path | None) -> Path | None:
-    return checkpoint if checkpoint is not None and checkpoint.exists() else None
-
-
-def _told_status(interrupt: KeyboardInterrupt | SystemExit, checkpoint: Path | None) -> int:
-    """Print how to go on, and return the status of the signal."""
-    typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
-    return getattr(interrupt, "status", _INTERRUPTED)
 
 
 def recommend(
     model: ModelFile,
+    *,
     user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
     ratings: Annotated[
         Path | None,
         typer.Option(help="New ratings (columns user, item, rating) to fold in first, only for this answer."),
     ] = None,
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")
-    ] = None,
-    include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Include items that the user has rated.")
-    ] = False,
-    item: Annotated[
-        list[str] | None, typer.Option("--item", help="Recommend only this item; may be repeated.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Leave out this item; may be repeated.")
-    ] = None,
+    form: options.Fields,
+    lists: options.Lists,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -237,27 +201,21 @@ def recommend(
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
         rating = None if isinstance(loaded, GraphRanker) else "rating"
-        form: dict[str, Any] = {"rating": rating, "columns": options.fields_of(columns)} | options.written(
-            sep, encoding, quote
-        )
-        new = read_ratings(ratings, **form, allow_negative=loaded.rating_scale_[0] < 0).to_frame()
+        read = form.reading() | {"rating": rating, "allow_negative": loaded.rating_scale_[0] < 0}
+        new = read_ratings(ratings, **read).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         if isinstance(loaded, TrainedRecommender):
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    allowed, left_out = (
-        options.as_ids(given, loaded.interactions_.item_ids) if given else None for given in (item, exclude)
-    )
-    how: dict[str, Any] = {"n": 10 if n is None else n, "exclude_seen": not include_seen}
-    how |= {"items": allowed, "exclude": left_out}
+    how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_.item_ids)
     if new is not None and isinstance(loaded, GraphRanker):
         found = _folded_lists(loaded, new, ids, how)
     else:
         found = loaded.recommend(ids, **how)
     options.show_frame(with_titles(found, names), json_file)
-    left = _LEFT_BY_FILTERS if item or exclude else f", who rated all {loaded.interactions_.n_items} (--include-seen)"
-    _tell_of_lists(found, ids, n, left)
+    everything = f", who rated all {loaded.interactions_.n_items} (--include-seen)"
+    _tell_of_lists(found, ids, lists.n, _LEFT_BY_FILTERS if lists.only or lists.exclude else everything)
 
 
 def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,65 +78,133 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data", help="Folder of the data sets; by default AIR_RECSYS_DATA, else ../shared/data."),
 ]
-UserFeatures = Annotated[
-    Path | None, typer.Option("--user-features", help="Table of features of users, one row per id.")
-]
-ItemFeatures = Annotated[
-    Path | None, typer.Option("--item-features", help="Table of features of items, one row per id.")
-]
-UserIdColumn = Annotated[
-    str | None,
-    typer.Option("--user-id-column", help="Column of the ids in the features of users; by default as --user-column."),
-]
-ItemIdColumn = Annotated[
-    str | None,
-    typer.Option("--item-id-column", help="Column of the ids in the features of items; by default as --item-column."),
-]
-UserSimilarity = Annotated[
-    Path | None, typer.Option("--user-similarity", help="Pairs of users with a similarity, or a square table of them.")
-]
-ItemSimilarity = Annotated[
-    Path | None, typer.Option("--item-similarity", help="Pairs of items with a similarity, or a square table of them.")
-]
 UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user ids.")]
 ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
-RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")]
-TimestampColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--timestamp-column",
-        help="Column of times; AIR then learns effects of time (time=drift). With --ranking the choice of settings "
-        "is made on the latest part.",
-    ),
-]
-Duplicates = Annotated[Repeated, typer.Option("--duplicates", help="Which rating counts for a repeated pair.")]
-Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0; print no note about them.")]
-RatingScale = Annotated[
-    str | None,
-    typer.Option(
-        "--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; by default the range of the data."
-    ),
-]
-Missing = Annotated[
-    float | None, typer.Option("--missing", help="A number that means not rated, such as 99 in some tables.")
-]
-Separator = Annotated[
-    str | None,
-    typer.Option("--sep", help="Separator of the table: one sign or ::; by default it is found in the first line."),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the table, such as latin-1 or utf-16; by default UTF-8.")
-]
-Quote = Annotated[
-    bool | None,
-    typer.Option(
-        "--quote/--no-quote", help="Whether fields may be in double quotes; by default where commas separate them."
-    ),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),
-]
+
+
+@dataclass
+class Form:
+    """How a table of text is written."""
+
+    sep: Annotated[
+        str | None,
+        typer.Option(help="Separator of the table: one sign or ::; by default it is found in the first line."),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of the table, such as latin-1 or utf-16; by default UTF-8.")
+    ] = None
+    quote: Annotated[
+        bool | None,
+        typer.Option(
+            "--quote/--no-quote", help="Whether fields may be in double quotes; by default where commas separate them."
+        ),
+    ] = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of what reads the table."""
+        return {"sep": self.sep, "encoding": self.encoding, "quote": self.quote}
+
+
+@dataclass
+class Fields(Form):
+    """How a table of text is written that may lack a header line."""
+
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),
+    ] = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of what reads the table."""
+        return super().reading() | {"columns": None if self.columns is None else parse_names(self.columns)}
+
+
+@dataclass
+class _Named:
+    user: UserColumn = "user"
+    item: ItemColumn = "item"
+    rating: Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")] = "rating"
+
+
+@dataclass
+class RatingFields(Fields, _Named):
+    """The columns of a table of ratings, and how it is written."""
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `read_ratings`."""
+        return super().reading() | {"user": self.user, "item": self.item, "rating": self.rating}
+
+
+@dataclass
+class Ratings(RatingFields):
+    """A table of ratings to train on: its columns, how it is written, and what its values mean."""
+
+    duplicates: Annotated[Repeated, typer.Option(help="Which rating counts for a repeated pair.")] = Repeated.ERROR
+    negative: Annotated[
+        bool, typer.Option("--negative", help="The scale has ratings below 0; print no note about them.")
+    ] = False
+    rating_scale: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Lowest and highest rating; by default the range of the data."),
+    ] = None
+    missing: Annotated[
+        float | None, typer.Option(help="A number that means not rated, such as 99 in some tables.")
+    ] = None
+
+    def reading(self, *, likes: bool = False) -> dict[str, Any]:
+        """Return the arguments of `read_ratings`; of likes, without ratings, a repeated pair counts once."""
+        how = super().reading() | {"duplicates": self.duplicates.value, "allow_negative": self.negative or None}
+        how |= {"rating_scale": scale_of(self.rating_scale), "missing": self.missing}
+        if not likes:
+            return how
+        refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
+        once = "mean" if self.duplicates is Repeated.ERROR else self.duplicates.value
+        return how | {"rating": None, "duplicates": once}
+
+
+@dataclass
+class Known:
+    """What files tell of users and items beside their ratings."""
+
+    user_features: Annotated[Path | None, typer.Option(help="Table of features of users, one row per id.")] = None
+    item_features: Annotated[Path | None, typer.Option(help="Table of features of items, one row per id.")] = None
+    user_id_column: Annotated[
+        str | None, typer.Option(help="Column of the ids in the features of users; by default as --user-column.")
+    ] = None
+    item_id_column: Annotated[
+        str | None, typer.Option(help="Column of the ids in the features of items; by default as --item-column.")
+    ] = None
+    user_similarity: Annotated[
+        Path | None, typer.Option(help="Pairs of users with a similarity, or a square table of them.")
+    ] = None
+    item_similarity: Annotated[
+        Path | None, typer.Option(help="Pairs of items with a similarity, or a square table of them.")
+    ] = None
+
+    def beside(self, data: Interactions, table: Ratings) -> Interactions:
+        """Return the ratings of a table with what is known, and print a line for each file."""
+        columns = self.user_id_column or table.user, self.item_id_column or table.item
+        data = with_features(data, self.user_features, self.item_features, *columns)
+        return with_similarities(data, self.user_similarity, self.item_similarity)
+
+
+@dataclass
+class Lists:
+    """The lists that are wanted: their length, and what they may hold."""
+
+    n: Annotated[int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")] = (
+        None
+    )
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Include items that the user has rated.")] = (
+        False
+    )
+    only: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None
+    exclude: Annotated[list[str] | None, typer.Option(help="Leave out this item; may be repeated.")] = None
+
+    def filters(self, item_ids: np.ndarray) -> dict[str, Any]:
+        """Return the arguments of `Recommender.recommend` beside users and length."""
+        items, exclude = (as_ids(ids, item_ids) if ids else None for ids in (self.only, self.exclude))
+        return {"exclude_seen": not self.include_seen, "items": items, "exclude": exclude}
 
 
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
@@ -215,19 +283,9 @@ def with_similarities(data: Interactions, users: Path | None, items: Path | None
     return data
 
 
-def written(sep: str | None, encoding: str | None, quote: bool | None) -> dict[str, Any]:
-    """Return how a table of text is written, as the options tell."""
-    return {"sep": sep, "encoding": encoding, "quote": quote}
-
-
 def parse_names(text: str) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def fields_of(columns: str | None) -> list[str] | None:
-    """Return the names of the fields of a file without a header line; None for other files."""
-    return None if columns is None else parse_names(columns)
 
 
 def scale_of(text: str | None) -> tuple[float, float] | None:
@@ -239,14 +297,6 @@ def scale_of(text: str | None) -> tuple[float, float] | None:
     except ValueError:
         raise ParameterError(f"--rating-scale expects LOW,HIGH, such as 1,5, found {text!r}") from None
     return low, high
-
-
-def reading(
-    columns: str | None, duplicates: Repeated, negative: bool, rating_scale: str | None, missing: float | None
-) -> dict[str, Any]:
-    """How `read_ratings` reads a table, as the options tell."""
-    how = {"columns": fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative or None}
-    return how | {"rating_scale": scale_of(rating_scale), "missing": missing}
 
 
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
@@ -300,22 +350,6 @@ def write_figures(json_file: Path | None, figures: Any, *, origin: bool = True) 
 
     if json_file is not None:
         write_json(json_file, figures | {"versions": versions(), "machine": machine()} if origin else figures)
-
-
-def publish(
-    reports: Sequence[ResultTable], json_file: Path | None, shown: Sequence[ResultTable] | None = None
-) -> None:
-    """Print reports, or only those to be shown, and write all to the file that is asked for."""
-    for report in reports if shown is None else shown:
-        typer.echo(report.text() + "\n")
-    write_figures(json_file, {"reports": [report.content() for report in reports]})
-
-
-def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once."""
-    refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
-    once = "mean" if columns["duplicates"] == "error" else columns["duplicates"]
-    return columns | {"rating": None, "duplicates": once}
 
 
 def refuse_unread(option: str, *others: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import os
+from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +91,33 @@ class CommandOfFiles(TyperCommand):
 
 
 class App(typer.Typer):
-    """An application whose commands are `CommandOfFiles`."""
+    """An application whose commands are `CommandOfFiles`, and take each field of a data class as a parameter."""
 
     def command(self, name: str | None = None, *, cls: Any = CommandOfFiles, **options: Any) -> Any:
         """Return the decorator of a command."""
-        return super().command(name, cls=cls, **options)
+        declare = super().command(name, cls=cls, **options)
+        return lambda function: declare(_spread(function))
+
+
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the fields of its data classes in place of these; typer reads its signature."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    kinds = {name: each.annotation for name, each in parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    if not groups:
+        return function
+    members = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
+
+    @functools.wraps(function)
+    def run(**values: Any) -> Any:
+        made = {name: group(**{each: values.pop(each) for each in members[name]}) for name, group in groups.items()}
+        return function(**made, **values)
+
+    spread = [one for name, each in parameters.items() for one in members.get(name, {name: each}).values()]
+    every = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spread]
+    run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in every}
+    return run
 
 
 def is_same_file(one: Path, other: Path) -> bool:

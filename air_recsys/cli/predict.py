@@ -30,15 +30,13 @@ class Unknown(StrEnum):
 
 def predict(
     model: ModelFile,
+    *,
     user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
     item: Annotated[list[str] | None, typer.Option("--item", help="An item's id; may be repeated.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with one user and one item per row.")] = None,
     user_column: options.UserColumn = "user",
     item_column: options.ItemColumn = "item",
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
+    form: options.Fields,
     unknown: Annotated[
         Unknown,
         typer.Option(
@@ -69,9 +67,8 @@ def predict(
     if pairs is None:
         asked = list(zip(*product(user or [], item or []), strict=True))
     else:
-        asked = read_pair_ids(
-            pairs, user_column, item_column, writing=Writing(sep, encoding, quote), columns=options.fields_of(columns)
-        )
+        how = form.reading()
+        asked = read_pair_ids(pairs, user_column, item_column, columns=how.pop("columns"), writing=Writing(**how))
     sides = zip(asked, (data.user_ids, data.item_ids), strict=True)
     users, items = (options.asked_of([str(each) for each in ids], known) for ids, known in sides)
     found = loaded.predict_table(users, items, unknown=unknown.value)
@@ -131,6 +128,7 @@ class UnknownIds(StrEnum):
 
 def score(
     model: ModelFile,
+    *,
     table: Annotated[
         Path, typer.Argument(help="Parquet file or folder of Parquet files, with one user per row, each once.")
     ],
@@ -138,14 +136,7 @@ def score(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Score the rows of the table, which are pairs of users and items.")
     ] = False,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")
-    ] = None,
-    include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Include items that the user has rated.")
-    ] = False,
-    only: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
+    lists: options.Lists,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     unknown: Annotated[
@@ -175,11 +166,10 @@ def score(
     else:
         options.refuse_unread("score without --pairs", "--item-column")
         data = Recommender.load(model).interactions_
-        filters = {"items": only, "exclude": exclude}
-        chosen = {name: options.as_ids(ids, data.item_ids) for name, ids in filters.items() if ids}
-        n_left = allowed_items(data.items, chosen.get("items"), chosen.get("exclude")).n_left
-        length = 10 if n is None else options.list_length("--n", n, n_left)
-        done = scoring.recommend(model, table, output, n=length, exclude_seen=not include_seen, **chosen, **given)
+        filters = lists.filters(data.item_ids)
+        n_left = allowed_items(data.items, filters["items"], filters["exclude"]).n_left
+        length = 10 if lists.n is None else options.list_length("--n", lists.n, n_left)
+        done = scoring.recommend(model, table, output, n=length, **filters, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
     typer.echo(f"wrote {done.n_written} rows to {done.folder}")
     options.write_figures(json_file, done._asdict() | {"folder": str(done.folder)}, origin=False)

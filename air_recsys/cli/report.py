@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from air_recsys.cli import options, paths
+from air_recsys.cli.data import ItemTitles, titles_or_none
 from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
 
@@ -21,6 +22,7 @@ _TOKEN = "AIR_RECSYS_TOKEN"
 
 def report(
     model: ModelFile,
+    *,
     out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write.")] = Path("report.html"),
     test: Annotated[
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
@@ -28,20 +30,11 @@ def report(
     evaluate: Annotated[
         bool, typer.Option("--evaluate", help="Fit the model again on 90 % of the ratings, and measure on the others.")
     ] = False,
-    titles: Annotated[
-        Path | None, typer.Option(help="CSV with the columns id (or item, movieId, ...) and title.")
-    ] = None,
-    user: options.UserColumn = "user",
-    item: options.ItemColumn = "item",
-    rating: options.RatingColumn = "rating",
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
+    titles: ItemTitles = None,
+    table: options.RatingFields,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
-    from air_recsys.data.readers.titles import read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.evaluation.results import ResultTable
@@ -55,20 +48,16 @@ def report(
         options.refuse_unread("report without --test", *options.FORMS, *options.PAIR_COLUMNS, "--rating-column")
     loaded = Recommender.load(model)
     check_report(loaded, out)
-    names = None if titles is None else titles_of(read_titles(titles, loaded.interactions_.item_ids))
+    names = titles_or_none(titles, loaded.interactions_.item_ids)
     unseen = None
     if test is not None:
-        fields = options.fields_of(columns)
-        read = read_ratings(
-            test, user, item, rating, **options.written(sep, encoding, quote), allow_negative=True, columns=fields
-        )
-        unseen = _with_ids_of(read, loaded.interactions_)
+        unseen = _with_ids_of(read_ratings(test, **table.reading(), allow_negative=True), loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))
-    table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
-    typer.echo(table.text() if table.rows else "\n".join(table.notes))
+    shown = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
+    typer.echo(shown.text() if shown.rows else "\n".join(shown.notes))
     typer.echo(f"wrote {out}")
-    figures = {"title": table.title, "protocol": table.protocol, "models": table.rows, "notes": table.notes}
+    figures = {"title": shown.title, "protocol": shown.protocol, "models": shown.rows, "notes": shown.notes}
     options.write_figures(json_file, figures)
 
 
@@ -124,9 +113,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen at; this machine alone by default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the model's memory.")] = 1,
-    titles: Annotated[
-        Path | None, typer.Option(help="CSV with the columns id (or item, movieId, ...) and title.")
-    ] = None,
+    titles: ItemTitles = None,
     public: Annotated[
         bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
     ] = False,

@@ -36,6 +36,7 @@ def tune(
         Path,
         typer.Argument(help="Training data only: CSV, TSV or Parquet with one rating per row, or one user per row."),
     ],
+    *,
     preset: options.PresetName = options.Preset.RATINGS,
     trials: Annotated[int, typer.Option(min=1, help="Total number of trials, earlier calls included.")] = 50,
     study: Annotated[
@@ -51,17 +52,7 @@ def tune(
     settings: options.Settings = None,
     seed: options.Seed = 0,
     timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial starts.")] = None,
-    user: options.UserColumn = "user",
-    item: options.ItemColumn = "item",
-    rating: options.RatingColumn = "rating",
-    sep: options.Separator = None,
-    encoding: options.Encoding = None,
-    quote: options.Quote = None,
-    columns: options.Columns = None,
-    duplicates: options.Duplicates = options.Repeated.ERROR,
-    negative: options.Negative = False,
-    rating_scale: options.RatingScale = None,
-    missing: options.Missing = None,
+    table: options.Ratings,
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
@@ -80,8 +71,7 @@ def tune(
     for name in domains.keys() & given:
         raise ParameterError(f"expected --space or --set for {name}, found both")
     domains |= {name: [value] for name, value in given.items()}
-    how = options.reading(columns, duplicates, negative, rating_scale, missing)
-    data = read_ratings(file, user=user, item=item, rating=rating, **options.written(sep, encoding, quote), **how)
+    data = read_ratings(file, **table.reading())
     typer.echo(repr(data))
     tuning = tune_air(
         data,
@@ -131,12 +121,5 @@ def _show(tuning: Tuning) -> None:
 
 
 def _as_json(tuning: Tuning) -> dict[str, Any]:
-    return {
-        "protocol": tuning.protocol,
-        "metric": tuning.metric,
-        "preset": tuning.preset,
-        "best_value": tuning.best_value,
-        "best_params": tuning.best_params,
-        "trials": tuning.trials().to_dict("records"),
-        "notes": [_WARNING],
-    }
+    told = {name: getattr(tuning, name) for name in ("protocol", "metric", "preset", "best_value", "best_params")}
+    return told | {"trials": tuning.trials().to_dict("records"), "notes": [_WARNING]}

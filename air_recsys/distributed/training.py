@@ -96,7 +96,7 @@ def fit(
     check_integer("every", every, minimum=1)
     with joined(own_device(model.device), check_real("timeout", timeout, strict=True)) as group:
         share = _share(group, model, engine, source)
-        asked = list(callbacks)
+        asked, seed = list(callbacks), model.random_state
 
         def agreed(record: Record) -> bool:
             answers = [asks_to_stop(callback(record)) for callback in asked]
@@ -106,7 +106,7 @@ def fit(
             return model.train_by(
                 share.engine,
                 share.data,
-                _generator(model, checkpointer),
+                checkpointer.generator(seed) if isinstance(checkpointer, SweepCheckpointer) else as_generator(seed),
                 callbacks=[agreed] if asked else [],
                 checkpointer=checkpointer,
                 progress=model.verbose if group.rank == 0 else False,
@@ -134,7 +134,9 @@ def _share(
     if isinstance(source, ParquetRatings):
         assert isinstance(engine, PosteriorEngine)  # as `shared_engine` has said
         return _read(group, model, engine, source)
-    share = Share(_sharded(group, engine), source, model.fingerprint(source))
+    adam = isinstance(engine, ObjectiveEngine)
+    sharded = ShardedEngine(group, engine) if adam else ShardedPosteriorEngine(group, engine)
+    share = Share(sharded, source, model.fingerprint(source))
     check_ranks(group, source, share.mark)
     check_memory(group, engine, source, model.max_memory)
     if not engine.learns_from_constant:
@@ -160,13 +162,6 @@ def _read(group: Group, model: TrainedRecommender, engine: PosteriorEngine, sour
     return Share(sharded, own.rows, mark, lambda: own.gathered(group))
 
 
-def _sharded(group: Group, engine: ObjectiveEngine | PosteriorEngine) -> Engine:
-    """The engine of this rank."""
-    return (
-        ShardedEngine(group, engine) if isinstance(engine, ObjectiveEngine) else ShardedPosteriorEngine(group, engine)
-    )
-
-
 @contextmanager
 def _kept(
     group: Group,
@@ -186,13 +181,6 @@ def _kept(
             return
         with SweepCheckpointer(group, checkpoints.folder, mark, every) as sweeps:
             yield sweeps
-
-
-def _generator(model: TrainedRecommender, checkpointer: Checkpointer | None) -> np.random.Generator:
-    """The generator that the training starts with; the one that goes on starts with that of before."""
-    if isinstance(checkpointer, SweepCheckpointer):
-        return checkpointer.generator(model.random_state)
-    return as_generator(model.random_state)
 
 
 def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Selection:

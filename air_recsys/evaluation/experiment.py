@@ -77,7 +77,8 @@ class Costs(NamedTuple):
 def ask(model: Any, shown: Interactions, question: Question) -> Answer:
     """The ratings and the lists that a trained model is asked for."""
     predicted, deviation, lists = None, None, None
-    if question.pairs is not None and tells_ratings(model):
+    # Scores of a `GraphRanker` are no ratings.
+    if question.pairs is not None and hasattr(model, "predict") and not isinstance(model, GraphRanker):
         predicted, deviation = ask_ratings(model, question.pairs)
         _check(predicted, len(question.pairs[0]))
     k = min(question.k, shown.n_items)
@@ -88,11 +89,6 @@ def ask(model: Any, shown: Interactions, question: Question) -> Answer:
     if lists is not None:
         lists = np.pad(lists, ((0, 0), (0, question.k - lists.shape[1])), constant_values=-1)
     return Answer(predicted, deviation, lists)
-
-
-def tells_ratings(model: Any) -> bool:
-    """Whether a model predicts ratings: scores of a `GraphRanker` are none."""
-    return hasattr(model, "predict") and not isinstance(model, GraphRanker)
 
 
 def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray | None]:

@@ -36,12 +36,11 @@ def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, f
     return auc, _nmi(groups, communities)
 
 
-def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndarray] | None = None) -> pd.DataFrame:
-    """A row for every step of a training, in the order of the steps, with the known divisions of its nodes.
+def formation(graphs: Mapping[int, SimilarityGraph]) -> pd.DataFrame:
+    """A row for every step of a training, in the order of the steps.
 
-    Columns: step; edges; communities, of two nodes or more (Louvain); modularity of these; last, their normalised
-    mutual information (NMI) with those of the last step; and for each name of `known` the NMI with that division.
-    Isolated nodes do not count for NMI.
+    Columns: step; edges; communities, of two nodes or more (Louvain); modularity of these; and last, their normalised
+    mutual information (NMI) with those of the last step. Isolated nodes do not count for NMI.
     """
     labels = {step: graphs[step].communities().to_numpy() for step in sorted(graphs)}
     last = labels[max(labels)]
@@ -49,14 +48,13 @@ def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndar
     for step, own in labels.items():
         adjacency = graphs[step].to_scipy()
         joined = np.diff(adjacency.indptr) > 0
-        divisions = {"last": last} | dict(known or {})
         rows.append(
             {
                 "step": step,
                 "edges": graphs[step].n_edges,
                 "communities": int(np.count_nonzero(np.bincount(own) > 1)),
                 "modularity": modularity(graphs[step], own),
-                **{name: _shared(own[joined], other[joined]) for name, other in divisions.items()},
+                "last": _nmi(own[joined], last[joined]) if joined.any() else 0.0,
             }
         )
     return pd.DataFrame(rows)
@@ -71,10 +69,6 @@ def modularity(graph: SimilarityGraph, labels: np.ndarray) -> float:
     inside = entries.data[labels[entries.row] == labels[entries.col]].sum() / total
     shares = np.bincount(labels, np.bincount(entries.row, entries.data, labels.size)) / total
     return float(inside - (shares**2).sum())
-
-
-def _shared(labels: np.ndarray, others: np.ndarray) -> float:
-    return _nmi(labels, others) if labels.size else 0.0
 
 
 class Exposure(NamedTuple):
@@ -121,7 +115,7 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     rows = rated_rows(graph, ratings)
     labels = (graph.communities() if communities is None else communities).loc[graph.ids].to_numpy()
     counts, means = counts_and_means(rows)
-    edges = pattern_graph(rows)
+    edges = with_pattern(sp.csr_array((counts.size, counts.size)), rows, _N_NEIGHBORS)  # of the pattern alone
     bands, pattern = bands_of(counts), _divided(edges)
     others = {"bands": bands, "pattern": pattern, "values": _value_communities(rows, means)}
     inside = labels >= 0
@@ -152,12 +146,6 @@ def bands_of(counts: np.ndarray) -> np.ndarray:
     """Bands of about as many nodes each, equal counts together, 0 the fewest; shape (n,)."""
     edges = np.quantile(counts, np.arange(1, N_BANDS) / N_BANDS)
     return np.unique(np.searchsorted(edges, counts), return_inverse=True)[1]
-
-
-def pattern_graph(rows: sp.csr_array) -> sp.csr_array:
-    """The graph of the rows by the pattern of the entries alone, shape (n, n)."""
-    size = rows.indptr.size - 1
-    return with_pattern(sp.csr_array((size, size)), rows, _N_NEIGHBORS)
 
 
 def _divided(adjacency: sp.csr_array) -> np.ndarray:

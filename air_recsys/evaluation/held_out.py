@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
-from air_recsys.evaluation.experiment import Question, ask
+from air_recsys.evaluation.experiment import Question, ask, ask_ratings
 from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
@@ -23,7 +23,6 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measures
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, GraphRanker, Recommender
-from air_recsys.models.deviations import PredictsDeviations
 
 _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
@@ -140,18 +139,14 @@ def _compare(
 
 def _pairs(model: Recommender, training: Interactions, test: Interactions) -> pd.DataFrame:
     users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
-    deviations = np.full(test.n_ratings, np.nan)
-    if isinstance(model, PredictsDeviations) and model.knows_deviations_:
-        predicted, deviations = model.predict(users, items, unknown="mean", return_std=True)
-    else:
-        predicted = model.predict(users, items, unknown="mean")
+    predicted, deviations = ask_ratings(model, (users, items))
     return pd.DataFrame(
         {
             "user": users,
             "item": items,
             "truth": test.ratings,
             "predicted": predicted,
-            "deviation": deviations,
+            "deviation": np.nan if deviations is None else deviations,
             "user_ratings": _counts(training.user_index, training.users.lookup(users)),
             "item_ratings": _counts(training.item_index, training.items.lookup(items)),
         }
@@ -174,12 +169,15 @@ def _compare_errors(
     users, items, truth = pairs["user"].to_numpy(), pairs["item"].to_numpy(), pairs["truth"].to_numpy()
     is_binary = np.unique(truth).tolist() == [0, 1]
     resamples = UserResamples(test.user_index, _FEW_RESAMPLES if is_binary else _RESAMPLES) if is_unseen else None
+    ranks = is_unseen and bool(np.isin(test.ratings, (0, 1)).all())  # how high the positive ones stand among all items
+    relevant = relevant_of(training, test) if ranks else None
     rows, drawn = [], {}
     for label, contender in models.items():
         own = contender is model
         scores = pairs["predicted"].to_numpy() if own else contender.predict(users, items, unknown="mean")
         row, draws = _measured(truth, scores, is_binary, resamples)
-        rows.append({"model": label} | row | _ranking(contender, training, test, is_unseen))
+        lists = {} if relevant is None else _measures(contender, training, relevant)
+        rows.append({"model": label} | row | {name: float(values.mean()) for name, values in lists.items()})
         drawn[label] = draws
     return rows, None if resamples is None else advantage_of(rows, drawn, higher_is_better=is_binary)
 
@@ -200,12 +198,6 @@ def _measured(
         else resamples.root_mean((truth - scores) ** 2)
     )
     return with_interval(errors, draws), draws
-
-
-def _ranking(model: Recommender, training: Interactions, test: Interactions, is_unseen: bool) -> dict[str, float]:
-    """How high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
-    counts = is_unseen and bool(np.isin(test.ratings, (0, 1)).all())
-    return list_measures(model, training, test) if counts else {}
 
 
 def _notes(training: Interactions, users: np.ndarray, items: np.ndarray) -> list[str]:
@@ -249,14 +241,6 @@ def compare_lists(
     return rows, advantage_of(rows, drawn, higher_is_better=True)
 
 
-def list_measures(model: Recommender, training: Interactions, test: Interactions) -> dict[str, float]:
-    """NDCG and recall of lists of ten unseen items; nothing where no test like is of a known user and item."""
-    relevant = relevant_of(training, test)
-    if relevant is None:
-        return {}
-    return {name: float(values.mean()) for name, values in _measures(model, training, relevant).items()}
-
-
 def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
     """The test pairs rated above 0 whose user and item are known; None without any."""
     users = training.users.lookup(test.user_ids[test.user_index])
@@ -271,6 +255,7 @@ def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
 
 
 def _measures(model: Any, training: Interactions, relevant: Relevant) -> dict[str, np.ndarray]:
+    """NDCG and recall of lists of ten unseen items, by user."""
     k = min(_K, relevant.items.shape[1])
     lists = ask(model, training, Question(users=relevant.users, k=k)).lists
     measures = user_measures(lists, relevant.items, k)

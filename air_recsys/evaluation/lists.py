@@ -26,11 +26,6 @@ class Recommending:
     def __init__(self, model: Recommender) -> None:
         self.model = model
 
-    def fit(self, interactions: Interactions) -> Self:
-        """Train the model."""
-        self.model.fit(interactions)
-        return self
-
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """The lists of `recommend`, by positions; -1 where it has no item left."""
         data = self.model.interactions_

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -57,18 +58,15 @@ def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
     return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)
 
 
-def make_surprise(algorithm: Any, **options: Any) -> Any:
-    """A model of Surprise that predicts ratings."""
-    from air_recsys.adapters.surprise_peer import SurpriseModel
-
-    return SurpriseModel(algorithm, **options)
+def hosted(module: str, kind: str, *arguments: Any, **options: Any) -> Any:
+    """A model of another library: of a class in a module of `air_recsys.adapters`, which imports that library."""
+    return getattr(import_module(f"air_recsys.adapters.{module}"), kind)(*arguments, **options)
 
 
-def make_implicit(algorithm: Any, **options: Any) -> Any:
-    """A model of implicit that makes lists."""
-    from air_recsys.adapters.implicit_peer import ImplicitLists
-
-    return ImplicitLists(algorithm, **options)
+make_surprise = partial(hosted, "surprise_peer", "SurpriseModel")
+"""A model of Surprise that predicts ratings."""
+make_implicit = partial(hosted, "implicit_peer", "ImplicitLists")
+"""A model of implicit that makes lists."""
 
 
 def system_of(model: Any) -> System:

@@ -10,6 +10,7 @@ from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.system import (
     System,
     check_installed,
+    hosted,
     make_implicit,
     make_surprise,
     registered_system,
@@ -90,16 +91,18 @@ def comparable_systems(
     implicit: dict[str, Any] = {"random_state": seed, "num_threads": threads}
     cornac: dict[str, Any] = {"seed": seed, "num_threads": 1}
     plain = partial(train_plainly, timed=hidden != "random")
+    warp = partial(hosted, "lightfm_peer", "LightFMLists", "warp")
     return {
         **rating_systems(changes, seed),
         "GlobalMean": System(partial(train_plainly, GlobalMean, {}), "the mean of the training ratings"),
-        "Cornac MF": _peer(partial(_cornac, "CornacModel", "MF"), "cornac", cornac),
+        "Cornac MF": _peer(partial(hosted, "cornac_peer", "CornacModel", "MF"), "cornac", cornac),
         "GraphRanker": System(partial(plain, AIR.for_likes, ranker), f"AIR.for_likes(validation={hidden!r})"),
         "Popularity": System(Popularity().fit, "the number of interactions", new_users=True),
         "implicit ALS": _peer(partial(make_implicit, "als"), "implicit", implicit)._replace(new_users=True),
         "implicit BPR": _peer(partial(make_implicit, "bpr"), "implicit", implicit),
-        "Cornac BPR": _peer(partial(_cornac, "CornacLists", "BPR"), "cornac", cornac),  # its scores are no ratings
-        "LightFM WARP": _peer(_lightfm, "lightfm", {"random_state": seed}, "its own code, 30 epochs"),
+        # Its scores are no ratings.
+        "Cornac BPR": _peer(partial(hosted, "cornac_peer", "CornacLists", "BPR"), "cornac", cornac),
+        "LightFM WARP": _peer(warp, "lightfm", {"random_state": seed}, "its own code, 30 epochs"),
     }
 
 
@@ -170,7 +173,8 @@ def ranker_system(parameters: Mapping[str, Any]) -> System:
 def myfm_system(rank: int, n_steps: int, seed: int, told: str = "", **options: bool) -> System:
     """A model of myFM with so many factors and Gibbs steps."""
     given: dict[str, Any] = {"rank": rank, "n_steps": n_steps, "random_state": seed, **options}
-    return _peer(_myfm, "myfm", given, f"its own code, rank {rank}, {n_steps} Gibbs steps{told}", "test")
+    told = f"its own code, rank {rank}, {n_steps} Gibbs steps{told}"
+    return _peer(partial(hosted, "myfm_peer", "MyFMModel"), "myfm", given, told, "test")
 
 
 def _peer(
@@ -185,21 +189,3 @@ def _peer(
 
 def _dmf(**settings: Any) -> DMF:
     return DMF.like(AIR.for_ratings(**settings))
-
-
-def _cornac(kind: str, algorithm: str, **options: Any) -> Any:
-    from air_recsys.adapters import cornac_peer
-
-    return getattr(cornac_peer, kind)(algorithm, **options)
-
-
-def _lightfm(**options: Any) -> Any:
-    from air_recsys.adapters.lightfm_peer import LightFMLists
-
-    return LightFMLists("warp", **options)
-
-
-def _myfm(**options: Any) -> Any:
-    from air_recsys.adapters.myfm_peer import MyFMModel
-
-    return MyFMModel(**options)

@@ -63,7 +63,8 @@ def dot_chart(
     rows = []
     for number, mark in enumerate(marks):
         kind = " first" if number == 0 else ""
-        drawn = _bar(mark, place, kind) if bars else _dot(mark, place, kind)
+        bar = [_line(f"bar{kind}", place(0.0), place(mark.value), 10)] if bars else []
+        drawn = bar or _dot(mark, place, kind)
         box = {"viewBox": "0 0 100 20", "preserveAspectRatio": "none", "aria-hidden": "true"}
         rows += [
             element("span", mark.name, class_=f"name{kind}"),
@@ -73,10 +74,6 @@ def dot_chart(
     labels = [element("span", f"{tick:.12g}", style=f"left:{place(tick):.2f}%") for tick in ticks]
     rows.append(element("div", *labels, class_="ticks", **{"aria-hidden": "true"}))
     return element("figure", element("figcaption", title), element("div", *rows, class_="chart"))
-
-
-def _bar(mark: Mark, place: Callable[[float], float], kind: str) -> list[Markup]:
-    return [_line(f"bar{kind}", place(0.0), place(mark.value), 10)]
 
 
 def _dot(mark: Mark, place: Callable[[float], float], kind: str) -> list[Markup]:
@@ -157,18 +154,15 @@ def formation_strip(graphs: Mapping[int, SimilarityGraph], unit: str) -> list[Ma
         return [figures]
     counts = zip(found["step"], found["communities"], strict=True)
     numbers = ", ".join(f"{count} at {unit} {step}" for step, count in counts)
+    left_out = f" Drawn: {_DRAWN:,} of {len(last):,}, at random." if len(last) > _DRAWN else ""
     drawn = picture(
         formation_figure(shown, unit),
         f"Communities of {last.kind}s: {numbers}.",
         f"How the communities of {last.kind}s form: every {last.kind} in its last place, in the colour of its "
-        f"community at that step.{_left_out(last)}",
+        f"community at that step.{left_out}",
         wide=True,
     )
     return [drawn, figures]
-
-
-def _left_out(graph: SimilarityGraph) -> str:
-    return f" Drawn: {_DRAWN:,} of {len(graph):,}, at random." if len(graph) > _DRAWN else ""
 
 
 def formation_figure(graphs: Mapping[int, SimilarityGraph], unit: str) -> Figure:

@@ -202,15 +202,15 @@ def _compared(name: str, held: pd.DataFrame) -> tuple[list[list[Any]], str]:
         measures = {"average_precision": average_precision(truth, score)}
         measures |= {"aupr": aupr(truth, score), "auroc": auroc(truth, score)}
         rows.append({"model": system} | with_interval(measures, drawn[system]))
-    own, ends = rows[0], ("average_precision low", "average_precision high")
-    interval = f"{own[ends[0]]:.3g} to {own[ends[1]]:.3g}"
+    own, low, high = rows[0], "average_precision low", "average_precision high"
+    interval = f"{own[low]:.3g} to {own[high]:.3g}"
     better = advantage_text("average_precision", advantage_of(rows, drawn, higher_is_better=True))
     precision = f"{own['average_precision']:.3g} (95 % interval {interval})"
     shown = [
         [
             row["model"],
             row["average_precision"],
-            f"{row[ends[0]]:.3g} to {row[ends[1]]:.3g}",
+            f"{row[low]:.3g} to {row[high]:.3g}",
             row["aupr"],
             row["auroc"],
         ]

@@ -103,7 +103,8 @@ class _Course:
     def _run(self, interrupted: Callable[[], int]) -> None:
         with self.bar, messages_beside(self.bar):
             for position in range(self._begin(), self.trainer.n_steps + 1):
-                self._take_snapshot(position)
+                if position in self.snapshot_epochs:
+                    self.result.snapshots[position] = self.trainer.adjacencies()
                 if position >= self.trainer.first_record and self._ends_at(position, interrupted):
                     break
                 if not self._advance(position):
@@ -118,10 +119,6 @@ class _Course:
         if self.result.records:
             self.start -= self.result.records[-1].seconds
         return first
-
-    def _take_snapshot(self, position: int) -> None:
-        if position in self.snapshot_epochs:
-            self.result.snapshots[position] = self.trainer.adjacencies()
 
     def _ends_at(self, position: int, interrupted: Callable[[], int]) -> bool:
         """Keep, measure and record the state at a position as far as it is due; return whether training ends here."""

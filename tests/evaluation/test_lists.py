@@ -132,7 +132,7 @@ def test_models_of_the_library_and_of_implicit_make_lists_of_unseen_items(data, 
         assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
     few = Popularity().fit(Interactions.from_dense([[1, 1, np.nan], [np.nan, 1, np.nan]]))
     assert few.lists(np.array([0, 1]), 3).tolist() == [[2, -1, -1], [0, 2, -1]]
-    model = Recommending(GraphRanker(n_factors=5, settings={})).fit(data)
+    model = Recommending(GraphRanker(n_factors=5, settings={}).fit(data))
     asked = np.array([7, 3, 50])  # in any order
     np.testing.assert_array_equal(model.lists(asked, 4), model.lists(np.arange(60), 4)[asked])
 

@@ -110,7 +110,11 @@ def load_davis(root: str | Path) -> DrugTargetData:
     (68, 5010)
     """
     smiles, sequences = (_read_texts(root, name) for name in ("ligands_can.txt", "proteins.txt"))
-    interactions = _read_affinities(root, smiles.index, sequences.index)
+    path = find_file(root, "davis", [_AFFINITIES])
+    affinities = _read_shaped(path, (len(smiles), len(sequences)))
+    require(path, (affinities > 0).all(axis=1), "positive Kd in nM", affinities.min(axis=1))
+    ids = smiles.index, sequences.index
+    interactions = Interactions.from_dense(9 - np.log10(affinities), *ids, allow_negative=True)
     train_folds, test_fold = _read_folds(root, interactions.n_ratings)
     return DrugTargetData(
         interactions,
@@ -121,13 +125,6 @@ def load_davis(root: str | Path) -> DrugTargetData:
         train_folds,
         test_fold,
     )
-
-
-def _read_affinities(root: str | Path, drugs: pd.Index, targets: pd.Index) -> Interactions:
-    path = find_file(root, "davis", [_AFFINITIES])
-    affinities = _read_shaped(path, (len(drugs), len(targets)))
-    require(path, (affinities > 0).all(axis=1), "positive Kd in nM", affinities.min(axis=1))
-    return Interactions.from_dense(9 - np.log10(affinities), drugs, targets, allow_negative=True)
 
 
 def _read_similarity(root: str | Path, name: str, ids: np.ndarray, *, normalise: bool) -> pd.DataFrame:

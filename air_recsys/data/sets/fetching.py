@@ -134,17 +134,14 @@ def unpack(archive: Path, member_folder: str, target: Path) -> None:
                         f"{archive.name}: expected files inside of the archive's folder, found {member.filename!r}"
                     )
                 if not member.is_dir() and name.is_relative_to(member_folder):
-                    _extract(content, member, target / name.relative_to(member_folder))
+                    place = target / name.relative_to(member_folder)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    with content.open(member) as source, place.open("wb") as copy:
+                        shutil.copyfileobj(source, copy)
     except DataFileError:
         raise
     except ARCHIVE_ERRORS as error:
         raise DataFileError(f"{archive.name}: expected a zip archive, found: {error}") from None
-
-
-def _extract(content: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with content.open(member) as source, target.open("wb") as copy:
-        shutil.copyfileobj(source, copy)
 
 
 def _install(dataset: Dataset, staged: Path, folder: Path) -> None:

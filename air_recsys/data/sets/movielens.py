@@ -52,12 +52,8 @@ def load_movielens(root: str | Path, variant: Variant = "100k") -> Interactions:
     >>> load_movielens(fetch("ml-100k")).n_ratings  # doctest: +SKIP
     100000
     """
-    check_choice("variant", variant, _DATASETS)
-    if variant == "100k":
-        path, separator = find_file(root, "ml-100k", ["u.data"]), "\t"
-    else:
-        path, separator = find_file(root, "ml-1m", ["ratings.dat", "ratings_no_timestamps.dat.gz"]), "::"
-    return _to_interactions(path, _read_ratings(path, separator))
+    path = _file(root, variant, "u.data", "ratings.dat", "ratings_no_timestamps.dat.gz")
+    return _to_interactions(path, _read_ratings(path, "\t" if variant == "100k" else "::"))
 
 
 def load_movielens_fold(root: str | Path, fold: Fold) -> tuple[Interactions, Interactions]:
@@ -194,16 +190,19 @@ def load_movielens_users(root: str | Path, variant: Variant = "100k") -> pd.Data
     >>> load_movielens_users(fetch("ml-100k")).shape  # doctest: +SKIP
     (943, 3)
     """
-    check_choice("variant", variant, _DATASETS)
+    path = _file(root, variant, "u.user", "users.dat")
     fields: dict[str, type] = {"user": int, "age": int, "gender": str, "occupation": str, "zip": str}
-    if variant == "100k":
-        path, separator = find_file(root, "ml-100k", ["u.user"]), "|"
-    else:
-        path, separator = find_file(root, "ml-1m", ["users.dat"]), "::"
+    if variant == "1m":
         fields = {name: fields[name] for name in ("user", "gender", "age", "occupation", "zip")}
-    table = read_records(path, separator, fields)
+    table = read_records(path, "|" if variant == "100k" else "::", fields)
     require(path, ~table["user"].duplicated(), "a user id of its own", table["user"].to_numpy())
     return table.set_index("user").drop(columns="zip").reindex(columns=["age", "gender", "occupation"])
+
+
+def _file(root: str | Path, variant: Variant, of_100k: str, *of_1m: str) -> Path:
+    """Return a file of one of the two sets, by the best of its possible names."""
+    check_choice("variant", variant, _DATASETS)
+    return find_file(root, _DATASETS[variant], [of_100k] if variant == "100k" else of_1m)
 
 
 def _read_ratings(path: Path, separator: str) -> pd.DataFrame:
@@ -220,14 +219,11 @@ def _to_interactions(path: Path, table: pd.DataFrame) -> Interactions:
 
 
 def _read_films(root: str | Path, variant: Variant) -> pd.DataFrame:
-    check_choice("variant", variant, _DATASETS)
+    path, names = _file(root, variant, "u.item", "movies.dat"), ["title", "genres"]
     if variant == "100k":
-        path, separator = find_file(root, "ml-100k", ["u.item"]), "|"
         names = ["title", "released", "video", "url", *(f"genre{position}" for position in range(_N_GENRES))]
-    else:
-        path, separator, names = find_file(root, "ml-1m", ["movies.dat"]), "::", ["title", "genres"]
     fields: dict[str, type] = {"item": int, **dict.fromkeys(names, str)}
-    table = read_records(path, separator, fields, encoding=_ENCODING)
+    table = read_records(path, "|" if variant == "100k" else "::", fields, encoding=_ENCODING)
     require(path, ~table["item"].duplicated(), "an item id of its own", table["item"].to_numpy())
     return table.set_index("item")
 

@@ -153,13 +153,14 @@ def make_syn_netflix(
     user_groups = _draw_groups(n_users, n_user_groups, generator)
     item_groups = _draw_groups(n_items, n_item_groups, generator)
     table = max((_draw_table(n_user_groups, n_item_groups, generator) for _ in range(_N_DRAWS)), key=_separation)
-    train_mask, test_mask = _draw_masks((n_users, n_items), generator)
+    rank = generator.permutation(n_users * n_items).reshape(n_users, n_items)
+    n_observed = max(1, round(_OBSERVED_SHARE * rank.size))
     return SynNetflix(
         table[np.ix_(user_groups, item_groups)],
         user_groups,
         item_groups,
-        train_mask,
-        test_mask,
+        rank < n_observed,
+        (rank >= n_observed) & (rank < 2 * n_observed),
         _same_group_graph(user_groups),
         _same_group_graph(item_groups),
     )
@@ -180,12 +181,6 @@ def _draw_table(n_user_groups: int, n_item_groups: int, generator: np.random.Gen
 def _separation(table: np.ndarray) -> float:
     """Return the root mean square difference of the two closest groups, of users or of items."""
     return min(pdist(side).min() / np.sqrt(side.shape[1]) for side in (table, table.T))
-
-
-def _draw_masks(shape: tuple[int, int], generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    rank = generator.permutation(shape[0] * shape[1]).reshape(shape)
-    n_observed = max(1, round(_OBSERVED_SHARE * rank.size))
-    return rank < n_observed, (rank >= n_observed) & (rank < 2 * n_observed)
 
 
 def _same_group_graph(groups: np.ndarray) -> sp.csr_array:

@@ -63,16 +63,12 @@ def write_json(path: str | Path, content: Any) -> None:
     target = check_folder(path)
     text = json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
     if target.exists() and not target.is_file():  # such as /dev/stdout
-        _write_device(target, text)
+        try:
+            target.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(target)) from None
     else:
         replace_file(target, text.encode())
-
-
-def _write_device(target: Path, text: str) -> None:
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def format_number(value: Any) -> str:

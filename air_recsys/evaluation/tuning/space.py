@@ -88,7 +88,8 @@ def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
         if _plain(name) not in names:
             listed = ", ".join(names)
             raise ParameterError(f"space must name parameters of AIR or of its solvers ({listed}), found {name!r}")
-        if not (_is_range(domain) or _is_choices(domain)):
+        choices = isinstance(domain, list) and domain and all(isinstance(choice, _SCALARS) for choice in domain)
+        if not (choices or _is_range(domain)):
             raise ParameterError(
                 f"space[{name!r}] must be a range (low, high) or (low, high, 'log') with low < high, and low > 0 "
                 f"for 'log', or a list of numbers, texts, True, False and None, found {domain!r}"
@@ -107,10 +108,6 @@ def _is_range(domain: Any) -> bool:
         return False
     low, high = domain[:2]
     return math.isfinite(low) and math.isfinite(high) and low < high and (len(domain) == 2 or low > 0)
-
-
-def _is_choices(domain: Any) -> bool:
-    return isinstance(domain, list) and len(domain) > 0 and all(isinstance(choice, _SCALARS) for choice in domain)
 
 
 def suggest(trial: Trial, space: Mapping[str, Domain]) -> dict[str, Any]:

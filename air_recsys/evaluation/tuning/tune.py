@@ -154,7 +154,9 @@ def tune(
         AIR.of_preset(preset, settings="fixed", **settings, device=device).check(holdout.training)
     url = None if storage is None else storage_url(storage)
     with _optuna_verbosity(verbose):
-        study = open_study(url, study_name, holdout.metric.direction, _described(search))
+        domains = {f"space[{name!r}]": repr(domain) for name, domain in search["space"].items()}
+        kept = {name: value for name, value in search.items() if name != "space"} | domains
+        study = open_study(url, study_name, holdout.metric.direction, kept)
         runner = Runner(
             holdout, preset, search["space"], {"settings": "fixed", "random_state": random_state, "device": device}
         )
@@ -179,12 +181,6 @@ def _prepare(
         "random_state": random_state,
         "space": whole,
     }
-
-
-def _described(search: dict[str, Any]) -> dict[str, Any]:
-    """The description of a search as a study keeps it."""
-    domains = {f"space[{name!r}]": repr(domain) for name, domain in search["space"].items()}
-    return {name: value for name, value in search.items() if name != "space"} | domains
 
 
 @contextmanager

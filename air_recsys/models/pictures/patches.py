@@ -134,13 +134,10 @@ def _patches(array: np.ndarray, side: int) -> np.ndarray:
 
 def _patches_with_gaps(missing: np.ndarray, side: int) -> np.ndarray:
     """The numbers of patches that together cover all gaps: those of a grid, with the last row and column."""
-    rows, columns = (_grid(size - side + 1, max(1, side // 2)) for size in missing.shape)
+    counts = [size - side + 1 for size in missing.shape]
+    rows, columns = (np.union1d(np.arange(0, count, max(1, side // 2)), [count - 1]) for count in counts)
     numbers = (rows[:, None] * (missing.shape[1] - side + 1) + columns).ravel()
     return numbers[_patches(missing, side)[numbers].any(axis=1)]
-
-
-def _grid(count: int, step: int) -> np.ndarray:
-    return np.union1d(np.arange(0, count, step), [count - 1])
 
 
 def _complete_stacks(stacks: np.ndarray, missing: np.ndarray, rank: int) -> np.ndarray:

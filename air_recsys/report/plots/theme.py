@@ -86,16 +86,12 @@ def _recolor(figure: Figure, old: str, new: str) -> None:
     code, to_rgba = colors.to_hex(old), colors.to_rgba
     for artist in figure.findobj():
         for part in _PARTS:
-            color = getattr(artist, f"get_{part}", _none)()
+            color = getattr(artist, f"get_{part}", lambda: None)()
             if not isinstance(color, str | tuple) or color in _NO_COLORS or colors.to_hex(color) != code:
                 continue
             alpha = to_rgba(color)[3]
             if alpha:
                 getattr(artist, f"set_{part}")((*to_rgba(new)[:3], alpha))
-
-
-def _none() -> None:
-    return None
 
 
 class NotebookFigure(Figure):
