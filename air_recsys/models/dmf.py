@@ -184,7 +184,7 @@ device, random_state, max_memory, verbose
         for side in SIDES:
             graph = getattr(self, f"{side}_graph")
             if not isinstance(graph, str | None) or graph == _GIVEN:
-                setattr(self, f"{side}_graph", state.graph(side))
+                setattr(self, f"{side}_graph", state.origin.graph(side))
         return super().take_state(state)
 
 
