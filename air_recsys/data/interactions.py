@@ -473,10 +473,9 @@ class Interactions:
         same = copy(self)
         for side, rows in (("user", users), ("item", items)):
             index, ids, known = (getattr(self, f"{side}_{name}") for name in ("index", "ids", "features"))
-            known = known and replace(known, values=known.values[rows], places=known.places[rows])
             setattr(same, f"{side}_index", np.searchsorted(rows, index).astype(index.dtype))
             setattr(same, f"{side}s", IdIndex(ids[rows], side))
-            setattr(same, f"{side}_features", known)
+            setattr(same, f"{side}_features", known and known.of_rows(rows))
         return same
 
     def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:

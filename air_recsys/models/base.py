@@ -145,7 +145,8 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
 
         They leave data, times, weights, features, factors, equations, graphs, counts and means, and so files that are
         written from then on. What the training made of them in others stays until the next `fit`: the factors of items
-        and of users who lose no rating, priors, edges, changes over time, the scale, means of features.
+        and of users who lose no rating, priors, edges, changes over time, the scale, means of features. Errors on
+        hidden ratings go, and are measured anew when `predict` needs them.
 
         Users who lose ratings are solved again from what is left, as `partial_fit` does it; those without any stay, as
         users without ratings, and so do items. Items that came by `partial_fit` and lose ratings are solved again, and
@@ -174,8 +175,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         with lock_of(self):
             state = self._fitted()
             state.check_whole()
-            self._state = self.without(state, left_of(state.data, users, items, pairs))
-        return self
+            return self.take_state(self.without(state, left_of(state.data, users, items, pairs)))
 
     def without(self, state: FittedState, left: Left) -> FittedState:
         """A state of what is left: learned from that anew."""

@@ -50,16 +50,16 @@ class PredictsDeviations(Recommender):
         """The errors on hidden ratings of a model without a posterior."""
         raise NotFittedError(f"deviations need a posterior or errors on hidden ratings, found a {type(self).__name__}")
 
-    def _measured(self) -> FittedState:
-        """The fitted state, with what deviations follow from; measured when they are first asked for."""
-        if self._fitted().knows_deviations:
-            return self._fitted()
-        with lock_of(self):
-            state = self._fitted()
-            if not state.knows_deviations:
-                known = state.origin
-                self._state = state = replace(state, spread=known.once("spread", lambda: self.measured(known)))
+    def _measured(self, state: FittedState) -> FittedState:
+        """A fitted state with what deviations follow from: of the present one, measured when first asked for."""
+        if state.knows_deviations:
             return state
+        with lock_of(self):
+            present = self._fitted()
+            if not present.knows_deviations:
+                known = present.origin
+                self._state = present = replace(present, spread=known.once("spread", lambda: self.measured(known)))
+            return replace(state, spread=present.spread)
 
     @property
     def rating_values_(self) -> np.ndarray:
@@ -362,7 +362,7 @@ class PredictsDeviations(Recommender):
         state = self._fitted()
         pairs = pair_indices(state, *asked_pairs(user_ids, item_ids), unknown, stacklevel=4)
         times = times_of(state, timestamps, pairs[0].size)
-        return self._measured() if measured else state, pairs, times
+        return self._measured(state) if measured else state, pairs, times
 
     def _deviations(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None

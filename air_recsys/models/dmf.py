@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,7 +15,6 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.models.air import AIR
 from air_recsys.models.engines import Engine, ObjectiveEngine
-from air_recsys.models.forgetting import Left
 from air_recsys.models.presets import TakesValuesOfAdam
 from air_recsys.models.rows import SIDES
 from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
@@ -181,20 +179,13 @@ device, random_state, max_memory, verbose
                 compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
         return compared
 
-    def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        """The state of a file, completed by what only this class knows of it."""
-        for name, graph in (("user_graph", state.user_graph), ("item_graph", state.item_graph)):
-            if getattr(self, name) == _GIVEN:
-                setattr(self, name, graph)
-        return super().restored(state, arrays)
-
-    def without(self, state: FittedState, left: Left) -> FittedState:
-        """A state of what is left, and so are given graphs."""
-        found = super().without(state, left)
+    def take_state(self, state: FittedState) -> Self:
+        """Hold a fitted state, of a file or with other users and items, and return the model: so are given graphs."""
         for side in SIDES:
-            if not isinstance(getattr(self, f"{side}_graph"), str | None):
-                setattr(self, f"{side}_graph", found.graph(side))
-        return found
+            graph = getattr(self, f"{side}_graph")
+            if not isinstance(graph, str | None) or graph == _GIVEN:
+                setattr(self, f"{side}_graph", state.origin.graph(side))
+        return super().take_state(state)
 
 
 _GIVEN = "given"

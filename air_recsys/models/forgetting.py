@@ -46,6 +46,7 @@ def kept(state: FittedState, left: Left) -> FittedState:
         ending=state.ending._replace(snapshots=snapshots),
         scale=state.rating_scale,
         named={side: graph.subgraph(graph.ids[rows[side]]) for side, graph in state.named.items()},
+        spread=None,  # whose hidden ratings are of all users
         n_new_items=int(np.count_nonzero(left.items >= state.data.n_items - state.n_new_items)),
     )
 

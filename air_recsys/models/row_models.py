@@ -135,8 +135,7 @@ class SolvesRows(PredictsDeviations):
         if is_matrix(interactions):
             check_rows(self._fitted(), data)
         with lock_of(self):
-            self._state = updated(self._fitted(), data, user_features, item_features)
-        return self
+            return self.take_state(updated(self._fitted(), data, user_features, item_features))
 
     def without(self, state: FittedState, left: Left) -> FittedState:
         """A state of what is left: rows that lost ratings are solved again, all else is held."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from air_recsys.data.ids import encode_ids
 from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import DataFileError
 from air_recsys.models import Recommender
 from air_recsys.models.state import lock_of
 from air_recsys.storage.journal import Journal
@@ -29,8 +30,7 @@ def catch_up(model: Recommender, journal: Journal) -> None:
     """Let a model take in the changes of a journal that it lacks."""
     if journal.is_behind:
         with lock_of(model), journal.held():
-            for change in journal.read():
-                _take_in(model, change)
+            _read(model, journal)
 
 
 def make(model: Recommender, journal: Journal | None, change: Mapping[str, Any]) -> None:
@@ -39,13 +39,22 @@ def make(model: Recommender, journal: Journal | None, change: Mapping[str, Any])
     A change is {"learn": columns} or {"forget": parameters of the method}, as JSON holds them.
     """
     with lock_of(model), nullcontext() if journal is None else journal.held():
-        for earlier in () if journal is None else journal.read():
-            _take_in(model, earlier)
+        if journal is not None:
+            _read(model, journal)
         changed = copy.copy(model)
         _take_in(changed, change)
         if journal is not None:
             journal.append(change)
         model.take_state(changed._fitted())
+
+
+def _read(model: Recommender, journal: Journal) -> None:
+    for change in journal.read():
+        try:
+            _take_in(model, change)
+        except (LookupError, TypeError, ValueError) as error:  # as of a release that took what this one refuses
+            found = f"a change that {type(model).__name__} cannot take in ({type(error).__name__}: {error})"
+            raise DataFileError(f"{journal.path} has {found}: use the release that wrote it") from None
 
 
 def _take_in(model: Any, change: Mapping[str, Any]) -> None:

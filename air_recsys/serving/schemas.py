@@ -63,21 +63,29 @@ class KeptRating(Like):
     weight: FiniteFloat | None = Field(None, ge=0, le=1e9)
 
 
-class Reason(BaseModel):
-    """What an item of the user adds to a score."""
+class Found(BaseModel):
+    """An item that a search found."""
 
     item: Id
     title: str | None
+
+
+class Prediction(Found):
+    """The score of a pair."""
+
+    score: float
+    deviation: float | None = Field(description="Standard deviation of a rating around the score, where known.")
+
+
+class Reason(Found):
+    """What an item of the user adds to a score."""
+
     contribution: float
 
 
-class ListedItem(BaseModel):
+class ListedItem(Prediction):
     """An item of a list."""
 
-    item: Id
-    title: str | None
-    score: float
-    deviation: float | None = Field(description="Standard deviation of a rating around the score, where known.")
     rank: int
     reasons: list[Reason] | None = None
 
@@ -105,27 +113,11 @@ class AlikeList(BaseModel):
     alike: list[Alike]
 
 
-class Prediction(BaseModel):
-    """The score of a pair."""
-
-    item: Id
-    title: str | None
-    score: float
-    deviation: float | None
-
-
 class Predictions(BaseModel):
     """Scores of a user."""
 
     user: Id
     predictions: list[Prediction]
-
-
-class Found(BaseModel):
-    """An item that a search found."""
-
-    item: Id
-    title: str | None
 
 
 class Health(BaseModel):

@@ -238,11 +238,11 @@ class Service:
     def predict(self, user: Any, items: Sequence[Any]) -> Row:
         """Return scores of a user, with standard deviations where these are known."""
         known, ids = self._user(user), self._known(self._data.items, items)
-        scores = self._model.predict([known], ids).tolist()
-        deviations = self._deviations(self._model, known, ids)
+        table = self._model.predict_table([known] * len(ids), ids)
+        deviations = table["deviation"].tolist() if "deviation" in table else [None] * len(ids)
         rows = [
             {"item": id, "title": self._title(id), "score": score, "deviation": deviation}
-            for id, score, deviation in zip(ids, scores, deviations, strict=True)
+            for id, score, deviation in zip(ids, table["score"].tolist(), deviations, strict=True)
         ]
         return {"user": known, "predictions": rows}
 
@@ -291,13 +291,11 @@ class Service:
 
     def _listed(self, model: Recommender, user: Any, n: int, chosen: Row) -> list[Row]:
         if not isinstance(model, PredictsDeviations):
-            return self._rows(model.recommend([user], n, **chosen))
+            frame = model.recommend([user], n, **chosen)
+            return self._ranked(frame["item"].tolist(), frame["score"].tolist(), None)
         best = model.best_items(user, n, **chosen)
         deviations = None if best.deviations is None else best.deviations.tolist()
         return self._ranked(best.items.tolist(), best.scores.tolist(), deviations)
-
-    def _rows(self, frame: pd.DataFrame) -> list[Row]:
-        return self._ranked(frame["item"].tolist(), frame["score"].tolist(), None)
 
     def _ranked(self, ids: list[Any], scores: list[float], deviations: list[float] | None) -> list[Row]:
         """Return the rows of a list, best first, with None for deviations that are not known."""
@@ -315,12 +313,6 @@ class Service:
     def _reasons(self, table: pd.DataFrame) -> list[Row]:
         pairs = zip(table["item"].tolist(), table["contribution"].tolist(), strict=True)
         return [{"item": id, "title": self._title(id), "contribution": part} for id, part in pairs]
-
-    def _deviations(self, lists: Any, user: Any, items: list[Any]) -> list[float | None]:
-        """Return the standard deviation of each score, None where nothing is known of it."""
-        if not items or not self.knows_deviations:
-            return [None] * len(items)
-        return lists.predict([user], items, return_std=True)[1].tolist()
 
     def _new_user(self, taken: dict[Any, float]) -> Interactions:
         """Return ratings of a stranger, given at the end of the training where the model knows of time."""

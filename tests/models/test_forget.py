@@ -19,6 +19,7 @@ from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models import DirichletDMF, GraphRanker, IterativeSVD
+from air_recsys.serving.changes import make
 
 pytestmark = pytest.mark.filterwarnings("ignore:each row counts as one like")
 USERS, ITEMS = [f"user-{number:02}" for number in range(30)], [f"item-{number:02}" for number in range(20)]
@@ -134,10 +135,10 @@ def test_all_at_once_and_a_user_without_a_pair_left(name):
     assert len(found.recommend(["eve", "user-04"], n=2)) == 4
 
 
-@pytest.mark.parametrize("make", [BiasModel, partial(IterativeSVD, rank=2, random_state=0)])
-def test_baselines_are_fitted_again(make):
-    found = make().fit(ratings()).forget(users="user-03")
-    assert_same(found, make().fit(ratings()[ratings().user != "user-03"]), 1e-9)
+@pytest.mark.parametrize("new", [BiasModel, partial(IterativeSVD, rank=2, random_state=0)])
+def test_baselines_are_fitted_again(new):
+    found = new().fit(ratings()).forget(users="user-03")
+    assert_same(found, new().fit(ratings()[ratings().user != "user-03"]), 1e-9)
 
 
 # -------------------------------------------------------------------- no trace
@@ -164,7 +165,7 @@ def rich(name: str) -> Any:
         return DOORS[name](user_graph=pairs, item_graph=np.ones((20, 20)) - np.eye(20)).fit(data)
     if name == "snapshots":
         return by_paper(n_epochs=10, snapshot_epochs=(0, 5), init_std=0.1, **CPU).fit(data)
-    return DOORS[name]().fit(data)
+    return DOORS[name]().fit(data, **(known() if name in ("adam", "completion", "interactions") else {}))
 
 
 def first_of(model: Any) -> Interactions:
@@ -182,7 +183,9 @@ def test_no_trace_is_left_in_the_model_and_its_file(name, tmp_path):
         ask("user-03")
     own.partial_fit(first_of(own))
     gone = own.interactions_.to_frame().query("user == 'user-03' or item == 'item-05'")
-    own.forget(users="user-03", items="item-05")
+    if name not in ("likes", "snapshots"):
+        own.predict_interval("user-03", "item-05")
+    make(own, None, {"forget": {"users": ["user-03"], "items": ["item-05"]}})  # as a service does
     for content in (pickle.dumps(own), own.save(tmp_path / "model.air").read_bytes()):
         assert b"user-03" not in content
         assert b"item-05" not in content
@@ -199,9 +202,18 @@ def test_no_trace_is_left_in_the_model_and_its_file(name, tmp_path):
         assert each.similar_users("user-04") is not None
         each.explain("user-04", "item-06")
         each.partial_fit(first_of(each))
+        assert name == "likes" or each.knows_deviations_ == (name in ("variational", "langevin"))
     with pytest.raises(UnknownIdError):
         own.similar_users("user-03")
     own.fit(left)  # as do graphs that were given
+
+
+def test_graphs_that_were_given_grow_with_users_and_items(tmp_path):
+    own = rich("DirichletDMF").partial_fit(table(NEW))
+    for each in (own, air_recsys.load(own.save(tmp_path / "model.air"))):
+        low, high = each.predict_interval(["eve", "user-03"], "new item")
+        assert (low < high).all()
+        each.fit(each.interactions_)
 
 
 def test_the_change_over_time_of_a_user_goes_with_it():

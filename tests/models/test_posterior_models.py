@@ -299,8 +299,8 @@ def test_a_training_on_scarce_ratings_goes_on_where_it_was(solver, tmp_path):
 def test_new_rows_and_ratings_get_biases_on_the_side_of_their_ratings(scarce):
     rows = [sp.csr_array(np.full((1, 400), value) * (np.arange(400) < 5)) for value in (80.0, 30.0)]
     high, low = map(scarce.fold_in, rows)
-    assert high.factors.shape == (1, 0)
-    assert high.biases[0] > low.biases[0]
+    assert high.user_factors_.shape == (1, 0)
+    assert high.user_biases_[0] > low.user_biases_[0]
     grown, shown = copy.copy(scarce), scarce_ratings()[0]
     user, items = int(shown.user_index[0]), np.arange(390, 395)
     more = Interactions(np.zeros(5, int), np.arange(5), np.full(5, shown.ratings.max()), [user], items)

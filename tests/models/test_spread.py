@@ -1,6 +1,8 @@
 """Deviations, intervals and probabilities of models without a posterior: errors on hidden ratings."""
 
 import copy
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from model_cases import fails
 
 from air_recsys import AIR, DMF, Interactions
 from air_recsys.exceptions import DataError
+from air_recsys.models.state import lock_of
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.standard_normal((60, 3)) @ RNG.standard_normal((3, 40))
@@ -69,6 +72,19 @@ def test_new_ratings_and_users_have_them(fitted):
     low, high = grown.predict_interval([99, 0], [3, 3])
     assert (low < high).all()
     assert grown.predict_table(99, 3)["deviation"].notna().all()
+
+
+def test_they_are_of_the_state_that_was_asked(noisy):
+    model = completion().fit(shown(noisy))
+    before = model.predict(59, [3, 4])
+    with ThreadPoolExecutor(1) as pool:
+        with lock_of(model):
+            asked = pool.submit(model.predict_interval, 59, [3, 4])
+            time.sleep(0.3)  # it waits for the lock
+            model.forget(users=range(10))
+        low, high = asked.result()
+    np.testing.assert_allclose((low + high) / 2, before)
+    assert model.interactions_.n_users == 50
 
 
 def test_an_unknown_pair_has_the_deviation_of_all_ratings(fitted):

@@ -146,6 +146,21 @@ def test_what_breaks_a_rule_changes_nothing(files, changed, message):
     assert not journal_of(path).path.exists()
 
 
+@pytest.mark.parametrize(
+    "change", [{}, {"learn": {"user": ["a"]}}, {"forget": {"users": ["nobody"]}}, {"forget": {"all": True}}]
+)
+def test_a_change_that_the_model_cannot_take_in_is_no_fault_of_a_request(files, tmp_path, change):
+    path = tmp_path / "model.air"
+    path.write_bytes((files / "ratings.air").read_bytes())
+    journal = journal_of(path)
+    with journal.held():
+        journal.append(change)
+    app = make_app(Service(Recommender.load(path), journal=journal_of(path)), token=TOKEN)
+    found = "has a change that AIR cannot take in"
+    refused(ask(app, "GET", "/recommend?user=u1"), 503, found)
+    refused(ask(app, "POST", "/ratings", json=rows_of("ratings"), headers=BEARER), 503, found)
+
+
 def test_models_that_take_nothing_in_say_so():
     model = BiasModel().fit(of_ratings().interactions_)
     with pytest.raises(DataError, match="only AIR, DMF and GraphRanker take ratings or likes in"):

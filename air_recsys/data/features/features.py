@@ -67,6 +67,11 @@ class Features:
             graph.resize((n, n))
         return replace(self, values=values, places=places, graph=graph)
 
+    def of_rows(self, rows: np.ndarray) -> Features:
+        """Return what is known of some rows, by ascending positions."""
+        graph = None if self.graph is None else sp.csr_array(self.graph[rows][:, rows])
+        return replace(self, values=self.values[rows], places=self.places[rows], graph=graph)
+
 
 def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     """Return features as a table with text for the names of its columns, indexed by distinct ids.

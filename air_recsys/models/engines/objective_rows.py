@@ -19,6 +19,7 @@ and sigma^2 the mean squared training error, at least a thousandth of the mean s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -139,26 +140,12 @@ class ObjectiveRows:
         found = known.once("equations of the users", lambda: equations(known, shared))
         return found._replace(user_edges=self._new_edges(state, "user")) if state.alone == "user" else found
 
-    def feature_effects(self, side: Side) -> np.ndarray:
-        """Raise: an objective reads features as edges alone."""
-        raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
+    def of_posterior(self, *args: Any, **how: Any) -> np.ndarray:
+        """Raise: an objective knows no distribution of its rows."""
+        asked = "uncertainty, feature_effects and deviations that are not measured need a posterior"
+        raise NotFittedError(f"{asked}, that of AIR with solver='variational' or 'langevin'; found none")
 
-    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
-        """Raise: an objective knows no deviations."""
-        raise NotFittedError(
-            "deviations and probabilities need a posterior, that of AIR with solver='variational' or 'langevin'; "
-            "found none"
-        )
-
-    def uncertainties(self, side: Side) -> np.ndarray:
-        """Raise: an objective knows no variances of scores."""
-        raise NotFittedError(
-            "uncertainty needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
-        )
-
-    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Raise: an objective knows no noise."""
-        return self.deviations(users, items)
+    feature_effects = deviations = uncertainties = noise = of_posterior
 
     def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
         """The same: nothing depends on the size."""
