@@ -215,6 +215,8 @@ def recommend(
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="Leave out this item; may be repeated.")
     ] = None,
+    items_from: options.ItemsFrom = None,
+    exclude_from: options.ExcludeFrom = None,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -246,9 +248,8 @@ def recommend(
         if isinstance(loaded, TrainedRecommender):
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    allowed, left_out = (
-        options.as_ids(given, loaded.interactions_.item_ids) if given else None for given in (item, exclude)
-    )
+    allowed = options.items_of("--item", item, items_from, loaded.interactions_)
+    left_out = options.items_of("--exclude", exclude, exclude_from, loaded.interactions_)
     how: dict[str, Any] = {"n": 10 if n is None else n, "exclude_seen": not include_seen}
     how |= {"items": allowed, "exclude": left_out}
     if new is not None and isinstance(loaded, GraphRanker):
@@ -256,7 +257,8 @@ def recommend(
     else:
         found = loaded.recommend(ids, **how)
     options.show_frame(with_titles(found, names), json_file)
-    left = _LEFT_BY_FILTERS if item or exclude else f", who rated all {loaded.interactions_.n_items} (--include-seen)"
+    limited = any(each is not None for each in (allowed, left_out))
+    left = _LEFT_BY_FILTERS if limited else f", who rated all {loaded.interactions_.n_items} (--include-seen)"
     _tell_of_lists(found, ids, n, left)
 
 
@@ -281,10 +283,16 @@ def _folded_lists(ranker: GraphRanker, new: pd.DataFrame, ids: list[Any], how: d
     """Return the lists of some users, those of the new ones by these ratings alone."""
     import pandas as pd
 
+    from air_recsys.data.columns import pair_columns
+
+    def of(users: list[Any]) -> dict[str, Any]:  # a table of pairs without those of other users
+        pairs = (name for name, given in how.items() if isinstance(given, pd.DataFrame))
+        return how | {name: how[name][how[name][pair_columns(how[name])[0]].isin(users)] for name in pairs}
+
     theirs = set(new["user"])
-    lists = ranker.fold_in(new).recommend([each for each in ids if each in theirs], **how)
-    others = [each for each in ids if each not in theirs]
-    return pd.concat([lists, ranker.recommend(others, **how)], ignore_index=True) if others else lists
+    folded, others = [each for each in ids if each in theirs], [each for each in ids if each not in theirs]
+    lists = ranker.fold_in(new).recommend(folded, **of(folded))
+    return pd.concat([lists, ranker.recommend(others, **of(others))], ignore_index=True) if others else lists
 
 
 def similar(

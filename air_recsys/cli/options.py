@@ -138,6 +138,16 @@ Columns = Annotated[
     typer.Option("--columns", metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),
 ]
 
+ItemsFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--items-from", help="Table of the only items: a column item, for all users, or user and item, for each user."
+    ),
+]
+ExcludeFrom = Annotated[
+    Path | None, typer.Option("--exclude-from", help="Table of items to leave out, likewise for all or for each user.")
+]
+
 
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
     """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers."""
@@ -257,6 +267,28 @@ def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
         shown = ", ".join(map(quoted, foreign[:_SHOWN])) + ", ..." * (len(foreign) > _SHOWN)
         raise DataError(f"this model's ids are integers, found {len(foreign)} of {len(ids)} that are none: {shown}")
     return ids
+
+
+def items_of(option: str, ids: list[str] | None, file: Path | None, data: Interactions) -> Any:
+    """Return the items of an option or of the file beside it, of all users or a table of pairs; None without any."""
+    from air_recsys.data.columns import pair_columns, usual_column
+    from air_recsys.data.readers.forms import FOUND
+    from air_recsys.data.readers.tables import existing, read_names, read_table
+
+    if file is None:
+        return as_ids(ids, data.item_ids) if ids else None
+    if ids:
+        raise ParameterError(f"expected {option} or a file of items, found both")
+    names = read_names(existing(file, "items"), FOUND)
+    table = read_table(file, "items", names)
+    item = usual_column("item", "item", names)
+    if len(names) > 1:
+        user, item = pair_columns(table)
+        users = as_ids(table[user].astype(str).tolist(), data.user_ids)
+        return table.assign(**{str(user): users, str(item): as_ids(table[item].astype(str).tolist(), data.item_ids)})
+    if item is None:
+        raise DataError(f"{file}: expected a column item, or user and item, found {quoted(names)}")
+    return as_ids(table[item].astype(str).tolist(), data.item_ids)
 
 
 def asked_of(texts: list[str], model_ids: np.ndarray) -> list:

@@ -146,6 +146,8 @@ def score(
     ] = False,
     only: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
+    items_from: options.ItemsFrom = None,
+    exclude_from: options.ExcludeFrom = None,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     unknown: Annotated[
@@ -164,20 +166,22 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
-    from air_recsys.models.ranking.allowed import allowed_items
+    from air_recsys.models.ranking.allowed import allowed_items, has_own
 
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}
     given |= {} if batch_size is None else {"batch_size": batch_size}
     if pairs:
-        options.refuse_unread("--pairs", "--n", "--include-seen", "--item", "--exclude")
+        options.refuse_unread(
+            "--pairs", "--n", "--include-seen", "--item", "--exclude", "--items-from", "--exclude-from"
+        )
         done = scoring.predict(model, table, output, item=item, **given)
     else:
         options.refuse_unread("score without --pairs", "--item-column")
         data = Recommender.load(model).interactions_
-        filters = {"items": only, "exclude": exclude}
-        chosen = {name: options.as_ids(ids, data.item_ids) for name, ids in filters.items() if ids}
-        n_left = allowed_items(data.items, chosen.get("items"), chosen.get("exclude")).n_left
+        items = options.items_of("--item", only, items_from, data)
+        chosen = {"items": items, "exclude": options.items_of("--exclude", exclude, exclude_from, data)}
+        n_left = data.n_items if has_own(*chosen.values()) else allowed_items(data.items, **chosen).n_left
         length = 10 if n is None else options.list_length("--n", n, n_left)
         done = scoring.recommend(model, table, output, n=length, exclude_seen=not include_seen, **chosen, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
