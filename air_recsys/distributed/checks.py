@@ -26,8 +26,8 @@ def check_kind(model: Any) -> None:
     """Raise `ParameterError` unless a model is trained by steps that can be shared out."""
     if isinstance(model, GraphRanker):
         raise UnansweredError(
-            "GraphRanker has no training on several processes: model.fit trains on all cores of one machine, its factors "
-            "on a GPU by device='cuda', and within time_budget and max_memory; memory_plan tells what it takes"
+            "GraphRanker has no training on several processes: model.fit trains on all cores of one machine, its "
+            "factors on a GPU by device='cuda', and within time_budget and max_memory; memory_plan tells what it takes"
         )
     if not isinstance(model, TrainedRecommender):
         raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")

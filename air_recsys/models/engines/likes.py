@@ -17,7 +17,7 @@ from air_recsys.nn.memory import FIRST_USE, MemoryPlan
 _WORD = 4  # bytes of a number, and of an index
 _BLOCK = 8 * 4_000_000  # bytes of the products in a search for neighbours
 _STEP = 5_000_000  # exponentials at a time
-_KEPT = 192 * 2**20  # bytes of small arrays that the system keeps for the process after a search freed them
+_KEPT = 192 * 2**20  # bytes that gaps between the many arrays of a search take
 _SMALLER = ((64, 1000), (32, 300), (16, 100), (8, 30))  # width, and users whose lists are compared
 _FEWER = (0.5, 0.25, 0.1, 0.03, 0.01)  # of the items
 
@@ -70,5 +70,5 @@ class LikesMemory(NamedTuple):
             lists = (2 * self.n_parts + 4 * workers) * scores
             stages.append(MemoryPlan(self.n_parts * graph, parts, self.n_parts * 12 * array, lists + step))
         largest = max(stages, key=lambda stage: stage.total)
-        loose = min(3 * largest.total // 2, _KEPT) if self.n_parts else 0
+        loose = min(largest.total * 3 // 2 if exact else largest.total // 4, _KEPT) if self.n_parts else 0
         return largest._replace(work=largest.work + FIRST_USE + loose)
