@@ -115,7 +115,7 @@ def test_tables_of_items_are_for_all_users_or_for_each(shelf, tmp_path, ids, use
 def test_a_table_without_items_and_one_beside_ids_are_refused(shelf, tmp_path):
     (tmp_path / "items.csv").write_text("price\ni0\n")
     refused = ["recommend", shelf / "text.air", "--user", "u10", "--items-from", tmp_path / "items.csv"]
-    assert "expected a column item, or user and item, found 'price'" in cli(*refused).err
+    assert "expected a column item, or user and item, found ['price']" in cli(*refused).err
     assert "expected --item or a file of items, found both" in cli(*refused, "--item", "i0").err
 
 

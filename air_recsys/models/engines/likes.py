@@ -17,6 +17,7 @@ from air_recsys.nn.memory import FIRST_USE, MemoryPlan
 _WORD = 4  # bytes of a number, and of an index
 _BLOCK = 8 * 4_000_000  # bytes of the products in a search for neighbours
 _STEP = 5_000_000  # exponentials at a time
+_LARGE = 2**24  # bytes of an array of factors from which steps leave more behind
 _KEPT = 192 * 2**20  # bytes that gaps between the many arrays of a search take
 _SMALLER = ((64, 1000), (32, 300), (16, 100), (8, 30))  # width, and users whose lists are compared
 _FEWER = (0.5, 0.25, 0.1, 0.03, 0.01)  # of the items
@@ -56,7 +57,8 @@ class LikesMemory(NamedTuple):
         scores = word * min(self.n_asked * n, m * n, MOST_SCORES)
         edges, kept, near = (min(pairs, 7 * each * n // 5) for each in (self.graph_edges, EDGES, NEIGHBORS))
         graph, making = (0, 0) if exact else (7 * word * edges, min(2 * word * pairs, _BLOCK) + 4 * word * edges)
-        held, step = 14 * array, max(11 * array + 2 * word * min(1024 * n, _STEP), making)
+        n_held, n_step = (14, 11) if array > _LARGE else (8, 8)  # arrays of this size, as measured
+        held, step = n_held * array, max(n_step * array + word * min(1024 * n, _STEP), making)
         axes = 4 * word * max((m + n) * (width + 16), m * width)  # singular vectors before, users after the training
         stages = [MemoryPlan(graph, likes, held, max(step, axes))]
         if self.regresses:
