@@ -208,14 +208,16 @@ def recommend(
         if isinstance(loaded, TrainedRecommender):
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_.item_ids)
+    how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_)
     if new is not None and isinstance(loaded, GraphRanker):
         found = _folded_lists(loaded, new, ids, how)
     else:
         found = loaded.recommend(ids, **how)
     options.show_frame(with_titles(found, names), json_file)
     everything = f", who rated all {loaded.interactions_.n_items} (--include-seen)"
-    _tell_of_lists(found, ids, lists.n, _LEFT_BY_FILTERS if lists.only or lists.exclude else everything)
+    _tell_of_lists(
+        found, ids, lists.n, _LEFT_BY_FILTERS if how["items"] is not None or how["exclude"] is not None else everything
+    )
 
 
 def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:
@@ -239,10 +241,16 @@ def _folded_lists(ranker: GraphRanker, new: pd.DataFrame, ids: list[Any], how: d
     """Return the lists of some users, those of the new ones by these ratings alone."""
     import pandas as pd
 
+    from air_recsys.data.columns import pair_columns
+
+    def of(users: list[Any]) -> dict[str, Any]:  # a table of pairs without those of other users
+        pairs = (name for name, given in how.items() if isinstance(given, pd.DataFrame))
+        return how | {name: how[name][how[name][pair_columns(how[name])[0]].isin(users)] for name in pairs}
+
     theirs = set(new["user"])
-    lists = ranker.fold_in(new).recommend([each for each in ids if each in theirs], **how)
-    others = [each for each in ids if each not in theirs]
-    return pd.concat([lists, ranker.recommend(others, **how)], ignore_index=True) if others else lists
+    folded, others = [each for each in ids if each in theirs], [each for each in ids if each not in theirs]
+    lists = ranker.fold_in(new).recommend(folded, **of(folded))
+    return pd.concat([lists, ranker.recommend(others, **of(others))], ignore_index=True) if others else lists
 
 
 def similar(

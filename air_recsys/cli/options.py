@@ -200,10 +200,17 @@ class Lists:
     )
     only: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None
     exclude: Annotated[list[str] | None, typer.Option(help="Leave out this item; may be repeated.")] = None
+    items_from: Annotated[
+        Path | None, typer.Option(help="Table of the only items: a column item, for all, or user and item, for each.")
+    ] = None
+    exclude_from: Annotated[
+        Path | None, typer.Option(help="Table of items to leave out, likewise for all or for each user.")
+    ] = None
 
-    def filters(self, item_ids: np.ndarray) -> dict[str, Any]:
+    def filters(self, data: Interactions) -> dict[str, Any]:
         """Return the arguments of `Recommender.recommend` beside users and length."""
-        items, exclude = (as_ids(ids, item_ids) if ids else None for ids in (self.only, self.exclude))
+        items = items_of("--item", self.only, self.items_from, data)
+        exclude = items_of("--exclude", self.exclude, self.exclude_from, data)
         return {"exclude_seen": not self.include_seen, "items": items, "exclude": exclude}
 
 
@@ -307,6 +314,28 @@ def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
         shown = ", ".join(map(quoted, foreign[:_SHOWN])) + ", ..." * (len(foreign) > _SHOWN)
         raise DataError(f"this model's ids are integers, found {len(foreign)} of {len(ids)} that are none: {shown}")
     return ids
+
+
+def items_of(option: str, ids: list[str] | None, file: Path | None, data: Interactions) -> Any:
+    """Return the items of an option or of the file beside it, of all users or a table of pairs; None without any."""
+    from air_recsys.data.columns import pair_columns, usual_column
+    from air_recsys.data.readers.forms import FOUND
+    from air_recsys.data.readers.tables import existing, read_names, read_table
+
+    if file is None:
+        return as_ids(ids, data.item_ids) if ids else None
+    if ids:
+        raise ParameterError(f"expected {option} or a file of items, found both")
+    names = read_names(existing(file, "items"), FOUND)
+    table = read_table(file, "items", names)
+    item = usual_column("item", "item", names)
+    if len(names) > 1:
+        user, item = pair_columns(table)
+        users = as_ids(table[user].astype(str).tolist(), data.user_ids)
+        return table.assign(**{str(user): users, str(item): as_ids(table[item].astype(str).tolist(), data.item_ids)})
+    if item is None:
+        raise DataError(f"{file}: expected a column item, or user and item, found {quoted(names)}")
+    return as_ids(table[item].astype(str).tolist(), data.item_ids)
 
 
 def asked_of(texts: list[str], model_ids: np.ndarray) -> list:

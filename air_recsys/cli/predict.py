@@ -155,19 +155,22 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
-    from air_recsys.models.ranking.allowed import allowed_items
+    from air_recsys.models.ranking.allowed import allowed_items, has_own
 
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}
     given |= {} if batch_size is None else {"batch_size": batch_size}
     if pairs:
-        options.refuse_unread("--pairs", "--n", "--include-seen", "--item", "--exclude")
+        options.refuse_unread(
+            "--pairs", "--n", "--include-seen", "--item", "--exclude", "--items-from", "--exclude-from"
+        )
         done = scoring.predict(model, table, output, item=item, **given)
     else:
         options.refuse_unread("score without --pairs", "--item-column")
         data = Recommender.load(model).interactions_
-        filters = lists.filters(data.item_ids)
-        n_left = allowed_items(data.items, filters["items"], filters["exclude"]).n_left
+        filters = lists.filters(data)
+        chosen = filters["items"], filters["exclude"]
+        n_left = data.n_items if has_own(*chosen) else allowed_items(data.items, *chosen).n_left
         length = 10 if lists.n is None else options.list_length("--n", lists.n, n_left)
         done = scoring.recommend(model, table, output, n=length, **filters, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")

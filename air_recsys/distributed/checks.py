@@ -11,7 +11,8 @@ import torch
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
-from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
+from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError, UnansweredError
+from air_recsys.models import GraphRanker
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
@@ -23,6 +24,11 @@ from air_recsys.nn.memory import readable
 
 def check_kind(model: Any) -> None:
     """Raise `ParameterError` unless a model is trained by steps that can be shared out."""
+    if isinstance(model, GraphRanker):
+        raise UnansweredError(
+            "GraphRanker has no training on several processes: model.fit trains on all cores of one machine, its "
+            "factors on a GPU by device='cuda', and within time_budget and max_memory; memory_plan tells what it takes"
+        )
     if not isinstance(model, TrainedRecommender):
         raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_users
-from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
+from air_recsys.distributed.workers import ItemsOf, Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.allowed import allowed_items, has_own, list_length, own_ids
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -71,7 +71,8 @@ def recommend(
     exclude_seen : bool
         Leave out items that the user has rated.
     items, exclude
-        As in `Recommender.recommend`: the items that may be recommended, such as what is in stock, and that may not.
+        As in `Recommender.recommend`: the items that may be recommended, such as what is in stock, and that may not,
+        for all users or each user's own; a matrix has a row for each row of the table.
     user : str
         The column with the ids of users.
     unknown : {"popular", "skip", "error"}
@@ -117,12 +118,11 @@ def recommend(
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     target, data = _checked(model, output, batch_size, concurrency)
-    list_length(n, allowed_items(data.items, items, exclude).n_left)
-    candidates, left_out = (
-        None if ids is None else tuple(asked_ids(ids, "item").tolist()) for ids in (items, exclude)
-    )
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
+    asked = [each for (ids,) in table.batches([user]) for each in ids] if has_own(items, exclude) else []
+    list_length(n, allowed_items(data.items, items, exclude, data.users, asked).n_left)
+    candidates, left_out = (_of_job(data, given, asked) for given in (items, exclude))
     schema = list_schema(table.schema.field(user).type, data.item_ids)
     job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema)
     return _score(model, table, target, job, batch_size, concurrency, verbose)
@@ -172,6 +172,14 @@ def predict(
         raise DataFileError(f"{pairs}: expected no column 'score', which is to be written, found {table.schema.names}")
     check_pairs(table, [user, item], (data.users, data.items), unknown)
     return _score(model, table, target, PredictJob(user, item), batch_size, concurrency, verbose)
+
+
+def _of_job(data: Interactions, given: Any, asked: list[Any]) -> ItemsOf:
+    """The ids of items for all users, or of each user who has its own; None where nothing was given."""
+    if given is None:
+        return None
+    own = own_ids(data.items, given, data.users, asked)
+    return tuple(asked_ids(given, "item").tolist()) if own is None else own
 
 
 def _score(

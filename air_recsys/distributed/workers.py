@@ -31,6 +31,8 @@ with needs_extra("distributed"), warnings.catch_warnings():
     from ray.exceptions import RayError
 
 _MAX_TRIES = 4  # Ray itself retries without end a piece that kills its workers
+ItemsOf = tuple[Hashable, ...] | dict[Hashable, list[Hashable]] | None
+"""Ids of items for all users, or those of each user who has its own."""
 _MAX_BLOCKS = 1000  # blocks of one or more pieces, the unit of Ray's schedule
 
 
@@ -142,8 +144,8 @@ class RecommendJob:
     n: int
     exclude_seen: bool
     skip: bool  # leave unknown users out
-    items: tuple[Hashable, ...] | None  # that may be recommended; None stands for all
-    exclude: tuple[Hashable, ...] | None  # that may not
+    items: ItemsOf  # that may be recommended; None stands for all
+    exclude: ItemsOf  # that may not
     schema: pa.Schema  # of the lists, so that files without a row have it too; see `list_schema`
 
     @property
@@ -156,7 +158,10 @@ class RecommendJob:
         users = ids_of(table[self.user])
         trained = model.interactions_.users.lookup(users) >= 0
         asked = list(compress(users, trained)) if self.skip else users
-        items, exclude = (None if ids is None else list(ids) for ids in (self.items, self.exclude))
+        items, exclude = (
+            {each: given[each] for each in asked} if isinstance(given, dict) else given
+            for given in (self.items, self.exclude)
+        )
         lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude)
         return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 

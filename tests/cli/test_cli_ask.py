@@ -95,6 +95,30 @@ def test_a_user_who_has_rated_all_gets_a_sentence(tmp_path):
     assert (ended.out, ended.err) == ("", told)
 
 
+@pytest.mark.parametrize(
+    ("ids", "users", "items"), [("integer", [10, 11], [0, 5]), ("text", ["u10", "u11"], ["i0", "i5"])]
+)
+@pytest.mark.parametrize("option", ["items", "exclude"])
+def test_tables_of_items_are_for_all_users_or_for_each(shelf, tmp_path, ids, users, items, option):
+    model, table, target = AIR.load(shelf / f"{ids}.air"), tmp_path / "items.csv", tmp_path / "r.json"
+    how = [part for user in users for part in ("--user", user)] + ["--include-seen", f"--{option}-from", table]
+    own = pd.DataFrame({"userId": users, "movieId": items})
+    for given in (own, own[["movieId"]]):
+        given.to_csv(table, index=False)
+        asked("recommend", shelf / f"{ids}.air", *how, "--json", target)
+        chosen = {option: given if len(given.columns) > 1 else items}
+        expected = model.recommend(users, exclude_seen=False, **chosen)
+        found = [[row["user"], row["item"]] for row in read_json(target)]
+        assert found == expected[["user", "item"]].to_numpy().tolist()
+
+
+def test_a_table_without_items_and_one_beside_ids_are_refused(shelf, tmp_path):
+    (tmp_path / "items.csv").write_text("price\ni0\n")
+    refused = ["recommend", shelf / "text.air", "--user", "u10", "--items-from", tmp_path / "items.csv"]
+    assert "expected a column item, or user and item, found ['price']" in cli(*refused).err
+    assert "expected --item or a file of items, found both" in cli(*refused, "--item", "i0").err
+
+
 @pytest.mark.parametrize(("ids", "stranger", "item"), [("integer", 77, 0), ("text", "new", "i0")])
 def test_recommend_folds_new_ratings_in(shelf, tmp_path, ids, stranger, item):
     new = pd.DataFrame({"user": [stranger], "item": [item], "rating": [5.0]})

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from cli_cases import cli, read_json
 from sealing import parts_of, rewrite
 
@@ -228,6 +229,22 @@ def test_lists_are_of_the_items_that_may_be_recommended(in_process, tmp_path, mo
     with fails(UnknownIdError, "1 item id(s)"):
         scoring.recommend(model, users, tmp_path / "other", exclude="nothing" if isinstance(items[0], str) else 77)
     assert not (tmp_path / "other").exists()
+
+
+def test_each_user_may_have_its_own_items(in_process, tmp_path, model):
+    ids, items, users = users_of(model), model.interactions_.item_ids.tolist(), users_file(tmp_path, model)
+    own = {user: items[place % 7 :: 3] for place, user in enumerate(ids) if place != 2}
+    pairs = pd.DataFrame([(user, item) for user, some in own.items() for item in some], columns=["user", "item"])
+    mask = sp.csr_array([[item in own.get(user, []) for item in items] for user in ids], dtype=float)
+    for number, given in enumerate([own, pairs, mask]):
+        for name in ("items", "exclude"):
+            folder = tmp_path / f"{name} {number}"
+            done = scoring.recommend(model, users, folder, n=4, **{name: given}, batch_size=5)
+            same(read(done.folder), model.recommend(ids, 4, **{name: own}))
+    with fails(DataError, "one row per user asked for and one column per item"):
+        scoring.recommend(model, users, tmp_path / "other", items=mask[:3])
+    with fails(UnknownIdError, "1 user id(s)"):
+        scoring.recommend(model, users, tmp_path / "other", items=own | {"eve" if isinstance(ids[0], str) else 55: []})
 
 
 def test_a_file_without_lists_is_a_table_too(in_process, tmp_path):

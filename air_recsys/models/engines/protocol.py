@@ -57,7 +57,19 @@ class Setup:
         return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights)
 
 
-class Engine(Protocol):
+class Planned(Protocol):
+    """What tells the memory of a training before it starts."""
+
+    def memory_plan(self, data: Interactions) -> MemoryPlan:
+        """The bytes that a training will take at its peak, beside the interactions."""
+        ...
+
+    def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
+        """Yield changes of parameters that need less and less memory, and the bytes that they need."""
+        ...
+
+
+class Engine(Planned, Protocol):
     """From parameters and ratings to what is learned."""
 
     def n_steps(self, data: Interactions) -> int:
@@ -88,14 +100,6 @@ class Engine(Protocol):
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
-        ...
-
-    def memory_plan(self, data: Interactions) -> MemoryPlan:
-        """The bytes that a training will take at its peak, beside the interactions."""
-        ...
-
-    def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
-        """Yield changes of parameters that need less and less memory, and the bytes that they need."""
         ...
 
     def graph_form(self, data: Interactions) -> str:
@@ -143,7 +147,7 @@ _UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
-def check_memory(engine: Engine, data: Interactions, max_memory: int | str | None, device: str) -> None:
+def check_memory(engine: Planned, data: Interactions, max_memory: int | str | None, device: str) -> None:
     """Raise `MemoryLimitError` where a training will need more than `max_memory`, or than the device has."""
     check_limit(engine.memory_plan(data), max_memory, device, partial(what_fits, engine, data))
 
@@ -162,7 +166,7 @@ def announcement(engine: Engine, data: Interactions) -> str:
     return f"{engine.graph_form(data)}; training will take about {engine.memory_plan(data)}"
 
 
-def what_fits(engine: Engine, data: Interactions, limit: float) -> str:
+def what_fits(engine: Planned, data: Interactions, limit: float) -> str:
     """Say which settings would fit into `limit` bytes."""
     for changes, needed in engine.smaller(data):
         if needed <= limit:
@@ -171,7 +175,7 @@ def what_fits(engine: Engine, data: Interactions, limit: float) -> str:
 
 
 @contextmanager
-def naming_what_fits(engine: Engine, data: Interactions) -> Iterator[None]:
+def naming_what_fits(engine: Planned, data: Interactions) -> Iterator[None]:
     """Turn a device that runs out of memory into an error that says what to lower."""
     try:
         yield

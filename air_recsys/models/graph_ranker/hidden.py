@@ -28,7 +28,7 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, of_length_one
 from air_recsys.models.ranking.calibration import RankCalibration
 
-_MAX_ENTRIES = 50_000_000  # most scores of one scorer
+MOST_SCORES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
 _BLOCK = 256
 ByPenalty = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, times H
@@ -169,7 +169,7 @@ class HeldOut:
         self.shown, self.name, self.of_times = shown, part.name, part.of_times
         self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
-        size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
+        size = max(1, min(n_users, tested.size, MOST_SCORES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._hidden, self._seen = hidden[self.users], part.left[self.users]
         self._times = None if part.times is None else part.times[self.users]

@@ -21,6 +21,8 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender, check_no_y
+from air_recsys.models.engines.likes import LikesMemory
+from air_recsys.models.engines.protocol import check_memory, naming_what_fits, parse_size
 from air_recsys.models.explain import Labels
 from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker import regression
@@ -49,6 +51,7 @@ from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
+from air_recsys.nn.memory import MemoryPlan
 from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
@@ -109,6 +112,9 @@ class GraphRanker(Recommender):
         Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
         Where the factors are trained: "cpu", "cuda", ..., or "auto", the GPU where there is one.
+    max_memory : int or str, optional
+        Bytes, or text such as "8GB": a fit that would take more, see `memory_plan`, is an error before any work. None:
+        the memory of the machine.
 
     Attributes
     ----------
@@ -135,6 +141,8 @@ class GraphRanker(Recommender):
         At `fit`, if `validation` or `settings` need timestamps and there are none.
     DeviceError
         If a GPU is asked for by name and there is none.
+    MemoryLimitError
+        At `fit`, before any work, if it needs more than `max_memory`.
 
     Notes
     -----
@@ -162,11 +170,14 @@ class GraphRanker(Recommender):
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
+    max_memory: int | str | None = None
 
     def check_parameters(self) -> None:
         """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         super().check_parameters()
         check_device_name(self.device)
+        if self.max_memory is not None:
+            parse_size(self.max_memory)
         if self.settings is None:
             return
         for name, default in {"time_budget": None, "validation": "auto"}.items():
@@ -234,10 +245,29 @@ class GraphRanker(Recommender):
         if checkpoint is not None or resume_from is not None:
             timed = data.timestamps is not None
             mark = fingerprint(type(self).__name__, self.saved_parameters(), data, timed=timed)
+        planned = self._memory(data)
+        check_memory(planned, data, self.max_memory, "cpu")  # a GPU holds the factors alone
         file = HeldCheckpoint(mark, checkpoint, every, resume_from)
-        with progress_of(file, self.time_budget) as progress, lock_of(self):
+        with progress_of(file, self.time_budget) as progress, lock_of(self), naming_what_fits(planned, data):
             self._state = self._learned(data, progress, listed)
         return self
+
+    def memory_plan(self, interactions: Any) -> MemoryPlan:
+        """The bytes that `fit` on these interactions will take at its peak, beside the interactions.
+
+        Examples
+        --------
+        >>> GraphRanker().memory_plan(np.eye(1000)).total < 1e9
+        True
+        """
+        data = self.as_data(interactions)
+        return self._memory(data).memory_plan(data)
+
+    def _memory(self, data: Interactions) -> LikesMemory:
+        """What plans the memory of a fit."""
+        n_parts = 0 if self.settings is not None else 1 if self.validation == "last" else 3
+        regresses = RankerSettings(**dict(self.settings or {})).regression_weight > 0
+        return LikesMemory(self.n_factors, n_parts, self.n_validation, regresses, _NEIGHBORS)
 
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback]) -> FittedState:
         selected = self._selected(data, progress)

@@ -40,8 +40,8 @@ from air_recsys.training.softmax import row_pattern
 MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
 PENALTIES = (4.0, 8.0, 16.0, 32.0)  # that a ranker tries
 SMALL_PENALTIES = (1.0, 2.0)  # that it tries beside them where H is exact: polynomials of them are long
-_NEIGHBORS = 200  # of an item's regression where there are more
-_EDGES = 400  # of M that each item chooses there
+NEIGHBORS = 200  # of an item's regression where there are more
+EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
 _FILTERED = 32  # users whose items go through a polynomial at a time: they stay in the cache
@@ -126,7 +126,7 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:
+def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbors: int = NEIGHBORS) -> Csr:
     r"""The weights H where the regression of each item takes its strongest neighbours alone.
 
     With the neighbours N of item j, :math:`\beta = (M_{NN} + \lambda I)^{-1} M_{Nj}` and
@@ -136,7 +136,7 @@ def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbor
     """
     columns = sp.csr_array(normalised.rows.T)
     n_items = normalised.degrees.size
-    chosen = strongest_products(columns, columns, max(_EDGES, n_neighbors), np.arange(n_items), in_workers)
+    chosen = strongest_products(columns, columns, max(EDGES, n_neighbors), np.arange(n_items), in_workers)
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
@@ -152,7 +152,7 @@ def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbor
 def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: float) -> Csr:
     """The columns of H of some items alone, (n_items, number of them), as `neighborhood_weights` has them."""
     columns = sp.csr_array(normalised.rows.T)
-    chosen = strongest_products(columns[items], columns, _NEIGHBORS, items, in_workers)
+    chosen = strongest_products(columns[items], columns, NEIGHBORS, items, in_workers)
     found = []
     for place, item in enumerate(items):
         span = slice(*chosen.indptr[place : place + 2])

@@ -84,6 +84,22 @@ def allowed_items(
     return Allowed(len(index), common, own["items"], own["exclude"])
 
 
+def has_own(*given: Any) -> bool:
+    """Whether some of what `allowed_items` takes is of single users, and not for all."""
+    tables = [as_pandas(each) for each in given]
+    pairs = (isinstance(each, pd.DataFrame) and each.shape[1] > 1 for each in tables)
+    return any(pairs) or any(isinstance(each, Mapping) or sp.issparse(each) for each in tables)
+
+
+def own_ids(index: IdIndex, given: Any, users: IdIndex, asked: Any) -> dict[Hashable, list[Hashable]] | None:
+    """The items of each user asked for, by ids, of what `allowed_items` takes; None where they are for all users."""
+    own = _own(index, given, users, asked)
+    if own is None:
+        return None
+    ids = (index.ids[places].tolist() for places in np.split(own.indices, own.indptr[1:-1]))
+    return dict(zip(asked_ids(asked, users.kind).tolist(), ids, strict=True))
+
+
 def list_length(n: int, n_left: int) -> int:
     """The length of lists: n, or what there is to recommend where that is less; at least 1."""
     return min(check_integer("n", n, minimum=1), max(n_left, 1))
@@ -102,9 +118,9 @@ def among(allowed: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
 
 def _own(index: IdIndex, given: Any, users: IdIndex | None, asked: Any) -> Csr | None:
     """The items of each user asked for, 1 at each, (users, n_items); None where they are the same for all."""
-    table = as_pandas(given)
-    if users is None or not (isinstance(table, Mapping) or sp.issparse(table) or _is_of_pairs(table)):
+    if users is None or not has_own(given):
         return None
+    table = as_pandas(given)
     ids = asked_ids(asked, users.kind).tolist()
     if sp.issparse(given):
         if given.shape != (len(ids), len(index)):
@@ -120,10 +136,6 @@ def _own(index: IdIndex, given: Any, users: IdIndex | None, asked: Any) -> Csr |
     columns = np.concatenate([np.empty(0, dtype=np.int64), *lists])
     pairs = np.repeat(np.arange(len(ids)), counts), columns
     return sp.csr_array((np.ones(columns.size, np.float32), pairs), shape=(len(ids), len(index)))
-
-
-def _is_of_pairs(table: Any) -> bool:
-    return isinstance(table, pd.DataFrame) and table.shape[1] > 1
 
 
 def _by_user(table: pd.DataFrame) -> dict[Hashable, np.ndarray]:

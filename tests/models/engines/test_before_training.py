@@ -15,7 +15,7 @@ from model_cases import CPU
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.models import RDMF
+from air_recsys.models import RDMF, GraphRanker
 from air_recsys.models.engines import posterior, protocol
 from air_recsys.models.engines.scaling import Scaling, width_of
 from air_recsys.solvers import Adam
@@ -213,13 +213,27 @@ def test_sizes_that_are_none(limit):
         AIR.for_completion(max_memory=limit, device="cpu").fit(np.eye(4))
 
 
+LIKES = "AIR.for_likes(device='cpu', n_steps=6, n_validation=200"
+
+
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="no peak of memory to read")
-@pytest.mark.parametrize("model", ["AIR.for_ratings(solver='adam', device='cpu')", "DMF(n_epochs=2, device='cpu')"])
-def test_the_plan_holds_in_a_fresh_process(model):
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        ("AIR.for_ratings(solver='adam', device='cpu')", (300, 200)),
+        ("DMF(n_epochs=2, device='cpu')", (300, 200)),
+        (f"{LIKES}, time_budget=3)", (900, 700)),
+        (f"{LIKES}, settings={{}})", (600, 3000)),
+        (f"{LIKES}, settings={{'regression_weight': 0}})", (500, 30_000)),
+    ],
+)
+def test_the_plan_holds_in_a_fresh_process(model, shape):
     program = f"""
-import numpy as np
+import numpy as np, scipy.sparse as sp
 from air_recsys import AIR, DMF
-ratings, model = np.random.default_rng(0).integers(1, 6, (300, 200)).astype(float), {model}
+rng, model = np.random.default_rng(0), {model}
+likes = sp.random_array({shape}, density=min(1, 40_000 / np.prod({shape})), rng=rng, format="csr")
+ratings = likes if "likes" in {model!r} else rng.integers(1, 6, {shape}).astype(float)
 planned = model.memory_plan(ratings).total
 read = lambda name: 1024 * int(open("/proc/self/status").read().split(name)[1].split()[0])
 open("/proc/self/clear_refs", "w").write("5")
@@ -229,7 +243,43 @@ print(planned, read("VmHWM:") - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     planned, seen = map(int, done.stdout.split())
-    assert seen < planned < seen + 100_000_000
+    assert seen < planned < (1.5 * seen if "likes" in model else seen + 100_000_000)
+
+
+def some_likes():
+    return Interactions.from_dense(np.where(np.random.default_rng(0).random((60, 50)) < 0.3, 1.0, np.nan))
+
+
+def test_a_fit_of_likes_that_does_not_fit_is_refused_before_any_work(tmp_path):
+    data, found = some_likes(), []
+    for n_items in (50, 5000):
+        likes = replace_items(data, n_items)
+        whole = GraphRanker(device="cpu").memory_plan(likes).total
+        model = GraphRanker(device="cpu", max_memory=int(0.75 * whole))
+        with pytest.raises(MemoryLimitError, match="max_memory allows") as error:
+            model.fit(likes, checkpoint=tmp_path / "state.ckpt")
+        assert not hasattr(model, "item_factors_")
+        found.append(str(error.value))
+    assert "no setting tried fits" in found[0]  # what torch takes at its first use is more
+    (changes,) = re.findall(r"; (n_factors=\d+, n_validation=\d+) needs about", found[1])
+    smaller = GraphRanker(**{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", changes)}, device="cpu")
+    assert smaller.memory_plan(likes).total <= 0.75 * whole
+    assert not list(tmp_path.iterdir())
+
+
+def replace_items(data, n_items):
+    return Interactions(data.user_index, data.item_index, data.ratings, data.user_ids, range(n_items))
+
+
+def test_a_plan_of_likes_grows_with_what_is_tried():
+    data = replace_items(some_likes(), 6000)
+    plans = [
+        GraphRanker(device="cpu", **how).memory_plan(data).total
+        for how in ({"settings": {}}, {"validation": "last"}, {})
+    ]
+    assert plans == sorted(plans)
+    with pytest.raises(ParameterError, match="max_memory must be"):
+        GraphRanker(max_memory="8").fit(data)
 
 
 OUT_OF_MEMORY = r"(CUDA out of|can't allocate) memory.*; (no setting tried fits|.* needs about)"
