@@ -221,8 +221,8 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
             model = self._fitted()
             left = left_of(model.interactions_, users, items, pairs)
             sides = zip(model.similarities_, (left.users, left.items), strict=True)
-            given = (None if each is None else each[np.ix_(rows, rows)] for each, rows in sides)
-            self._take(model._learn(left.data, *given, Rounds([])))
+            drugs, targets = (None if each is None else each[np.ix_(rows, rows)] for each, rows in sides)
+            self._take(model._learn(left.data, drugs, targets, Rounds([])))
         return self
 
     @overload
