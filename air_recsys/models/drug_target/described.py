@@ -106,7 +106,7 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
 
     check_integer("k", k, minimum=1)
     texts = _texts("sequences", sequences)
-    if len(coded := texts.index[texts.map(lambda text: bool(_THREE_LETTERS.fullmatch(text)))]):
+    if coded := [id for id, text in texts.items() if _THREE_LETTERS.fullmatch(text)]:
         found = f"found codes of three in that of {coded[0]!r}, {quoted(texts[coded[0]])}"
         raise DataError(f"expected sequences of one letter for each amino acid, {found}")
     given = texts.map(lambda text: "".join(text.split()).removesuffix("*"))
