@@ -157,11 +157,12 @@ def _are_numbers_as_text(column: pd.Series) -> bool:
 
 
 def dates_of(texts: pd.Series) -> tuple[pd.Series, int | None]:
-    """Return texts in ISO 8601, or dates, as dates, and the first row that is none; None where all are.
+    """Return texts in ISO 8601, or dates of any type, as dates, and the first row that is none; None where all are.
 
     Warn where some texts have an offset from UTC and others none, which are then those of UTC.
     """
     if texts.dtype.kind != "M":
+        texts = texts.astype(str)  # also of `datetime.date`
         n_offsets = int(texts.str.contains(_OFFSET, na=False).sum())
         if 0 < n_offsets < len(texts):
             told = f"{n_offsets} of {len(texts)} dates have an offset from UTC, the others are taken as in UTC"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections import Counter
@@ -33,13 +34,14 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
         for doubt, found in _odd(index.ids.tolist() if index.ids.dtype == object else []).items():
             if found:
                 yield f"ids such as {quoted(found[0])} {doubt}"
-        if index.ids.dtype != object and index.ids.size and index.ids[0] == np.iinfo(np.int64).min:
+        if index.ids.dtype != object and index.ids.size > 1 and index.ids[0] in (np.iinfo(np.int64).min, -1):
             yield f"the {index.kind} id {index.ids[0]} is what becomes of a missing one: are ids missing?"
-        if index.ids.dtype != object and index.ids.size > 1 and index.ids[0] == -1:
-            yield f"the {index.kind} id -1 is what categories have for a missing one: are ids missing?"
         named = _NO_IDS if header else _NO_IDS | _BESIDE
         for each in (id for id in index.ids.tolist() if isinstance(id, str) and id.casefold() in named):
             yield f"{each!r} counts as {'a user' if index is users else 'an item'}: leave out totals and other columns"
+    names = set() if header else set(items.ids.tolist())
+    for each in (id for id in names if isinstance(id, str) and id.endswith(".1") and id[:-2] in names):
+        yield f"{each!r} beside {each[:-2]!r} is what pandas makes of a second column of one name, and is another item"
     if header and users.lookup(header[:1])[0] >= 0 and items.lookup(header[1:])[0] >= 0:
         yield f"the names of the columns, {header[0]!r} and {header[1]!r}, are ids: is the header there twice?"
 
@@ -95,6 +97,7 @@ def doubts_about_times(times: np.ndarray) -> Iterator[str]:
 def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     """Return ids that look as if another program changed them, by what is odd."""
     texts = [each for each in ids if isinstance(each, str)]
+    escaped = [id for id in texts if "\\" in id and '"' in id]
     others = [each for each in ids if not isinstance(each, str)]
     written, folded = set(map(str, others)), [_folded(each) for each in texts]
     twice = {each for each, n in Counter(folded).items() if n > 1}
@@ -103,11 +106,14 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     odd = {
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
-        "differ from others only in case, blanks, leading zeros or forms of Unicode, and are other ids": [
+        "differ from others only in case, blanks, leading zeros or forms of Unicode or HTML, and are other ids": [
             id for id, each in zip(texts, folded, strict=True) if each in twice
         ],
-        "stand for missing ones elsewhere, and count as ids": [id for id in texts if id in MISSING],
+        "stand for missing ones elsewhere, and count as ids": [
+            id for id in texts if id in MISSING or not id.strip("-")
+        ],
         "are lists that were saved as text": [id for id in texts if re.match(r"\[.*\]$|\{['\"]", id)],
+        "have quotes behind backslashes, which both stay: in files double the quotes": escaped,
         "are written for spreadsheets, and stay so": [id for id in texts if id[:2] == '="'],
     }
     if all(map(_NUMBER.fullmatch, texts)):
@@ -122,7 +128,8 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
 
 
 def _folded(text: str) -> str:
-    """Return what remains of an id without case, blanks, leading zeros and forms of Unicode."""
+    """Return what remains of an id without case, blanks, leading zeros and forms of Unicode and HTML."""
+    text = html.unescape(text)
     plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().replace("\u200b", "")
     plain = re.sub(r"\s+", " ", plain)
     return plain.lstrip("0") if plain.isdigit() else plain

@@ -13,7 +13,7 @@ Scale = tuple[float, float]
 _ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
 _OUTSIDE = 0.1  # share of test ratings beyond the training ratings that chance does not explain
 _FEW = 5  # test ratings that may all be equal
-_CODES = (99.0, 999.0, 9999.0, 99999.0)
+_CODES = (99.0, 255.0, 999.0, 9999.0, 99999.0)
 _FEWEST = 5  # other numbers, beside which one is far
 
 
@@ -54,7 +54,7 @@ def check_stated(ratings: np.ndarray, scale: Scale) -> None:
 
 
 def check_no_code(ratings: np.ndarray) -> None:
-    """Raise `DataError` where ratings hold a code for missing: 99, 999, ... or -99, ..., far from all others.
+    """Raise `DataError` where ratings hold a code for missing: 99, 255, 999, ... or -99, ..., far from all others.
 
     Far is further from the nearest of the others than these are from each other. Ratings that are all equal have no
     scale.

@@ -16,6 +16,7 @@ from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.readers.forms import Writing
+from air_recsys.data.readers.lines import is_finite_number, malformed
 from air_recsys.data.readers.ratings_text import as_integers
 from air_recsys.data.readers.sources import regular
 from air_recsys.data.readers.tables import existing, read_names, read_table
@@ -106,7 +107,11 @@ def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, An
         given = given[given.index].to_numpy()
     if not sp.issparse(given):
         try:
-            given = sp.csr_array(as_float(given, "similarities"))
+            dense = as_float(given, "similarities")
+            if dense.ndim != 2:
+                mend = "take networkx.to_pandas_adjacency(graph), or squareform of what pdist makes"
+                raise DataError(f"{dense.ndim} dimension(s): {mend}")
+            given = sp.csr_array(dense)
         except DataError as error:
             raise DataError(
                 f"expected {kind} similarities as a SimilarityGraph, a table or a matrix of numbers, found "
@@ -255,6 +260,8 @@ def read_similarity(
         ids = as_integers(names + columns)
         given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
         return given_graph(given, kind, np.empty(0))
+    if table.shape[1] == 3 and is_finite_number(str(table.columns[2])):
+        raise malformed(file, 1, "names of columns, such as id,other,similarity", ",".join(table.columns))
     if table.shape[1] != 3:
         raise DataFileError(
             f"{file}: expected three columns (id, id, similarity), or a square table with the ids of its first column "

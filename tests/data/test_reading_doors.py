@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import os
@@ -420,7 +421,9 @@ DOUBTS = {
     rows_of(lambda u: u or "someone"): "ids such as 'someone' are the only ones that are no integers",
     rows_of(str, lambda i: f"i{i}" if i else "NaT"): "ids such as 'NaT' stand for missing ones elsewhere",
     rows_of(str, lambda i: f"i{i}" if i else "total"): "'total' counts as an item: leave out totals",
-    rows_of(str, lambda i: i - 1): "the item id -1 is what categories have for a missing one",
+    rows_of(str, lambda i: i - 1): "the item id -1 is what becomes of a missing one",
+    rows_of(str, lambda i: f"i{i}" if i else "----"): "ids such as '----' stand for missing ones elsewhere",
+    "ann,Tom &amp; Jerry,5\nbob,Tom & Jerry,3\n": "differ from others only in .* forms of Unicode or HTML",
     rows_of(str, str, lambda u, i: 0 if u == i else 5 + i): "17 % of the ratings are 0: a 0 counts as a rating",
     rows_of(str, str, lambda u, i: 0 if u % 3 == 0 else 2 + i): "33 % of the ratings are 0: a 0 counts as a rating",
     "1.0,x,5\n2.0,x,3\n1,y,2\n": "ids such as '1.0' have a point or an exponent",
@@ -437,6 +440,13 @@ def test_what_a_table_may_mean_otherwise_is_said(rows, tmp_path):
     for read in (lambda: read_ratings(path), lambda: Interactions.from_frame(pd.read_csv(path, dtype={"user": str}))):
         with pytest.warns(DataWarning, match=DOUBTS[rows]):
             assert read().n_ratings == rows.count("\n")
+
+
+def test_quotes_behind_backslashes_are_said(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text('user,item,rating\nann,"The \\"Burbs\\" (1989)",4\nbob,"Heat, The",5\n')
+    with pytest.warns(DataWarning, match="have quotes behind backslashes, which both stay"):
+        assert read_ratings(path).item_ids.size == 2
 
 
 LONG_FRAME = pd.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "rating": [5.0, 3.0, 4.0, 2.0]})
@@ -462,6 +472,7 @@ WIDE_FRAME = pd.DataFrame(np.tile([5.0, 3.0, np.nan], (4, 1)), list("abcd"), lis
 BESIDE: dict[str, tuple[pd.DataFrame, str]] = {
     "features": (WIDE_FRAME.assign(age=[20, 30, 40, 50]), "'age' counts as an item"),
     "means": (WIDE_FRAME.T.assign(Average=4.0).T, "'Average' counts as a user"),
+    "one name twice": (WIDE_FRAME.set_axis(["x", "Heat", "Heat.1"], axis=1), "'Heat.1' beside 'Heat' is what pandas"),
     "flags": (WIDE_FRAME > 4, "True and False are taken as 1 and 0"),
     "exchanged": (LONG_FRAME.set_axis(["item", "user", "movieId"], axis=1), "columns not read: 'movieId'"),
 }
@@ -492,6 +503,41 @@ def test_columns_that_qualify_a_rating_are_named_at_every_door(name, tmp_path):
         as_pairs(pairs.assign(**{name: 1}))
 
 
+@pytest.mark.parametrize(("name", "is_told"), [("split", True), ("date", False), ("year", False)])
+def test_folders_of_parts_are_columns(name, is_told, tmp_path):
+    for value in ("a", "b"):
+        folder = tmp_path / f"{name}={value}"
+        folder.mkdir()
+        LONG_FRAME.assign(user=value).drop_duplicates(["user", "item"]).to_parquet(folder / "part-0.parquet")
+    with pytest.warns(DataWarning, match=f"columns not read: '{name}'") if is_told else nullcontext():
+        assert read_ratings(tmp_path).n_ratings == 6
+
+
+LISTS = {
+    "ann\t1,2,3\nbob\t1,3,2\n": r"found 'ann\\t1'",
+    "ann\t1\nbob\t1,3\ncid\t2,3\n": "found '1,3'",
+    "7 1:1 2:1\n8 1:1 3:0.5\n": "found '1:1'",
+    "7 spotify:track:1 spotify:track:2\n8 spotify:track:1\n": None,
+    "ann\tAllen, Woody\tAllen, Tim\nbob\tAllen, Woody\n": None,
+}
+
+
+@pytest.mark.parametrize("lines", LISTS)
+def test_lists_of_items_with_another_sign_between_are_refused(lines, tmp_path):
+    path, match = tmp_path / "lists.txt", LISTS[lines]
+    path.write_text(lines)
+    with pytest.raises(DataFileError, match=match) if match else nullcontext():
+        assert read_ratings(path, columns=["user", "item", "..."], rating=None).n_ratings == 3
+
+
+@pytest.mark.parametrize("edge", ["1000 1001 1", "a b 0.5"])
+def test_edges_without_a_header_are_refused(edge, tmp_path):
+    path = tmp_path / "trust.txt"
+    path.write_text(f"{edge}\nb 1001 1\n")
+    with pytest.raises(DataFileError, match="line 1: expected names of columns, such as id,other,similarity"):
+        read_similarity(path, "user")
+
+
 @pytest.mark.parametrize("name", ["title", "genres", "verified_purchase", "helpful_vote", "price", "marital_status"])
 def test_columns_that_are_features_are_left_in_silence(name):
     assert Interactions.from_frame(LONG_FRAME.assign(**{name: 1})).n_ratings == len(LONG_FRAME)
@@ -504,6 +550,24 @@ def test_a_column_has_one_role_and_a_name_of_the_other_side_is_said():
     for roles in ({"item": "user"}, {"rating": "item"}, {"timestamp": "rating"}):
         with pytest.raises(DataError, match="expected a column of its own for each role, found"):
             Interactions.from_frame(LONG_FRAME, **roles)
+
+
+@pytest.mark.parametrize("kind", ["frame", "file"])
+def test_dates_without_a_time_are_dates(kind, tmp_path):
+    days = [
+        datetime.date(2020, 1, 31),
+        datetime.date(2020, 2, 1),
+        datetime.date(1999, 1, 1),
+        datetime.date(2021, 1, 1),
+    ]
+    frame, path = LONG_FRAME.assign(timestamp=days), tmp_path / "dates.parquet"
+    frame.to_parquet(path)
+    read = {
+        "frame": lambda **how: Interactions.from_frame(frame, **how),
+        "file": lambda **how: read_ratings(path, **how),
+    }
+    found = read[kind](timestamp="timestamp").timestamps
+    assert found.tolist() == pd.to_datetime(days).as_unit("ns").asi8.tolist()
 
 
 TIMES: dict[str, tuple[Any, str | None]] = {
@@ -563,6 +627,17 @@ CELLS: dict[str, tuple[list[Any], str | None]] = {
         "levels such as 'Drama' of the column 'cells' stand for a missing one, or",
     ),
     "missing": (["Drama", "N/A", "War"] * 2, "levels such as 'N/A' of the column 'cells'"),
+    "sizes": (["19M", "8.7M", "19M", "8.7M", "Varies"], "count as levels, and not as numbers, for '19M' is none"),
+    "installs": (["10,000+", "5,000+"] * 2, "count as levels, and not as numbers"),
+    "in brackets": (["(2019)", "(1987)"] * 2, "count as levels, and not as numbers"),
+    "lists": (["Drama, War", "War, Drama", "Comedy", "Comedy, Drama"] * 2, "'Drama, War' count as one level each"),
+    "lists by /": (["Drama/War", "War/Drama", "War"] * 2, "'Drama/War' count as one level each: join lists by"),
+    "lists of Japan": (["劇、愛", "愛、劇", "愛"] * 2, "count as one level each"),
+    "lists of Postgres": (["{Drama,War}", "{War}"] * 2, "count as one level each"),
+    "names": (["Allen, Woody", "Allen, Tim", "Nolan, Christopher", "Nolan, Jonathan"] * 2, None),
+    "places": (["Portland, OR", "Portland, ME", "Salem, OR", "Salem, MA"] * 2, None),
+    "groups": (["18-24", "25-34", "35+", "Under 18"] * 2, None),
+    "networks": (["3G", "4G", "5G"] * 2, None),
     "usual": (["PG-13", "R", "2D", "1990s", "none"] * 2, None),
     "counts": ([0, 1, 2, 3, 5, 8], None),
 }
@@ -573,6 +648,20 @@ def test_what_cells_of_features_may_mean_otherwise_is_said(kind):
     cells, match = CELLS[kind]
     with pytest.warns(DataWarning, match=match) if match else nullcontext():
         Encoding.of(pd.DataFrame({"cells": cells}), "item")
+
+
+CODES = dict.fromkeys(["zip_code", "category_id", "cluster", "genreId", "country_code", "ZIP"], True)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"), [*CODES.items(), ("paid", False), ("year", False), ("n_clusters", False)]
+)
+def test_numbers_that_may_be_codes_are_said(name, is_told):
+    table = pd.DataFrame({name: [94043, 10001, 55105, 60601] * 3})
+    match = rf"the column '{name}' counts as numbers: .* table\['{name}'\]\.astype\(str\)"
+    with pytest.warns(DataWarning, match=match) if is_told else nullcontext():
+        Encoding.of(table, "item")
+    assert len(Encoding.of(table.astype(str), "item").names) == 4
 
 
 def test_ratings_over_many_decades_are_said_at_fit():

@@ -58,12 +58,16 @@ def test_no_code_is_found_where_the_scale_reaches_as_far(ratings: list[float]) -
     check_no_code(spread)
 
 
-@pytest.mark.parametrize("ratings", [[99, 99], [1, 99], [1, 50, 99], [1, 2, 3, 98], [0, 1, 2, 500], [5, 5, 99]])
+@pytest.mark.parametrize(
+    "ratings", [[99, 99], [1, 99], [1, 50, 99], [1, 2, 3, 98], [0, 1, 2, 500], [0, 200, 255], [5, 5, 99]]
+)
 def test_ratings_that_may_be_what_they_are_pass(ratings: list[float]) -> None:
     check_no_code(np.array(ratings, dtype=float))
 
 
-@pytest.mark.parametrize("ratings", [[1, 5, 99], [1, 5, 3, 999, 999], [-99, 1, 5], [-10, 10, 99], [0, 0.5, 9999]])
+@pytest.mark.parametrize(
+    "ratings", [[1, 5, 99], [1, 5, 3, 999, 999], [-99, 1, 5], [-10, 10, 99], [0, 100, 255], [0, 0.5, 9999]]
+)
 def test_codes_are_found_on_both_sides(ratings: list[float]) -> None:
     with pytest.raises(DataError, match="stand for missing"):
         check_no_code(np.array(ratings))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -175,6 +176,8 @@ BAD: dict[str, tuple[Any, str]] = {
         "such as 'i000', .*such as 0",
     ),
     "another size": (lambda s: s.to_numpy()[:5, :5], r"of shape \(114, 114\).*found \(5, 5\)"),
+    "the distances of pdist": (lambda s: np.arange(10.0), r"found ndarray: 1 dimension\(s\): .*squareform"),
+    "a graph of networkx": (lambda s: nx.path_graph(9), r"found Graph: .*networkx\.to_pandas_adjacency\(graph\)"),
     "not a matrix": (lambda s: "similar", "found str"),
     "complex": (lambda s: s + 0j, "a matrix of numbers, found"),
     "masked": (lambda s: np.ma.masked_less(s.to_numpy()[:114, :114], 0.1), "finite item similarities, found nan"),

@@ -101,8 +101,11 @@ SEPARATORS = ("|", ",", ";")
 """Signs between the levels of a text; the latter ones only where the parts between them repeat."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _MEASURE = re.compile(
-    r"(?=.*[$€£¥% ])[$€£¥]?\s?[+-]?\d[\d.,]*\s?(%|[A-Za-z]+)?|\d{4}-\d\d-\d\d.*|[$€£¥]?\d{1,3}(,\d{3})+"
+    r"(?=.*[$€£¥% ])[$€£¥]?\s?[+-]?\d[\d.,]*\s?(%|[A-Za-z]+)?|\d{4}-\d\d-\d\d.*|[$€£¥]?\d{1,3}(,\d{3})+\+?"
+    r"|\(\d[\d.,]*\)|(\d+\.\d+|\d{2,})([kKM]|[kKMGT]B)"
 )
+_OF_LISTS = (*SEPARATORS[1:], "/", "、", "，")
+_OF_CODES = re.compile(r"(.*[_\W])?(?i:id|code|cluster|zip|zipcode|postcode)|.*[a-z](Id|ID|Code)")
 MOST = 1000
 """Features that a table may have."""
 _LARGEST = 1e150  # of a number, whose square is finite
@@ -154,6 +157,9 @@ class Column(NamedTuple):
         if (code := code_among(numbers)) is not None:
             told = f"{code:g} counts as a number of the column {name!r}, far from the others: is it a missing one?"
             warnings.warn(told, DataWarning, stacklevel=2)
+        if _OF_CODES.fullmatch(name) and (numbers == np.trunc(numbers)).all():
+            told = f"the column {name!r} counts as numbers: if these are codes, make them text, table[{name!r}]"
+            warnings.warn(f"{told}.astype(str)", DataWarning, stacklevel=2)
         deviation = float(numbers.std())
         return cls(name, "number", (float(numbers.mean()),), deviation) if deviation > 0 else None
 
@@ -222,20 +228,24 @@ def _separator_of(name: str, cells: pd.Series) -> str:
     if other is not None and 2 * len(numbers) >= len(texts):
         told = f"texts of the column {name!r} count as levels, and not as numbers, for {quoted(other)} is none"
         warnings.warn(told, DataWarning, stacklevel=2)
-    if any(re.match(r"\[.*\]$|\{['\"]", text) for text in texts):
-        told = f"texts of the column {name!r} such as {quoted(texts[0])} count as one level each: join lists by |"
-        warnings.warn(told, DataWarning, stacklevel=2)
-    if any(SEPARATORS[0] in text for text in texts):
+    if SEPARATORS[0] in "".join(texts):
         return SEPARATORS[0]
-    for sign in SEPARATORS[1:]:
-        parts = {part.strip() for text in texts for part in text.split(sign)}
-        if any(sign in text for text in texts) and 2 * len(parts) <= len(texts):
+    are_lists = [text for text in texts if re.match(r"\[.*\]$|\{.*\}$", text)]
+    for sign in _OF_LISTS:
+        lists = [[part.strip() for part in text.split(sign)] for text in texts]
+        first, rest = {parts[0] for parts in lists}, {part for parts in lists for part in parts[1:]}
+        if rest and sign in SEPARATORS and 2 * len(first | rest) <= len(texts):
             warnings.warn(
                 f"texts of the column {name!r} are read as lists, with {sign!r} between their parts",
                 DataWarning,
                 stacklevel=2,
             )
             return sign
+        both = [part for part in first & rest if re.search(r"[^\W\d]", part)]
+        are_lists += [text for text in texts if sign in text and 2 * len(both) >= len(rest)]
+    if are_lists:
+        told = f"texts of the column {name!r} such as {quoted(are_lists[0])} count as one level each: join lists by |"
+        warnings.warn(told, DataWarning, stacklevel=2)
     return SEPARATORS[0]
 
 

@@ -147,10 +147,9 @@ class RatingColumns:
         self._has_dates = has_dates
         if not has_dates:
             return column.to_numpy() if column.dtype.kind == "i" else as_float(column, "timestamps")
-        dates = column if column.dtype.kind == "M" else column.astype(str)
-        times, broken = dates_of(dates)
+        times, broken = dates_of(column)
         if broken is not None:
-            raise self._no_times(dates.iloc[broken], broken)
+            raise self._no_times(column.iloc[broken], broken)
         return as_timestamps(times, len(times))
 
     def _no_times(self, found: Any, row: int) -> DataFileError:

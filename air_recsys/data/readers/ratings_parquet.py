@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.columns import qualifies
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, code
 from air_recsys.exceptions import AirRecsysError, DataFileError
 from air_recsys.storage.reading import unpacked_limit
@@ -47,11 +48,15 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
 
 
 def find_columns(path: Path, names: ColumnNames) -> tuple[ColumnNames | None, list[str]]:
-    """Return the names as the first part writes them, None where it lacks one or has it twice; and all that it has."""
+    """Return the names as the first part writes them, None where it lacks one or has it twice; and all that it has.
+
+    That is also the name of a folder called name=value where it qualifies its rows, as split=test does.
+    """
     first = find_parts(path)[0]
+    folders = (name.partition("=")[0] for name in first.relative_to(path).parts[:-1] if "=" in name)
     with parquet_errors(first):
         header = import_extra("pyarrow.parquet", "data").read_schema(first).names
-    return names.among(header), header
+    return names.among(header), header + [name for name in folders if qualifies(name) and name not in header]
 
 
 def read_headers(path: Path, names: ColumnNames) -> list[Part]:

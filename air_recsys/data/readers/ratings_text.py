@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -15,11 +16,12 @@ from air_recsys.data.readers.forms import Form, Writing, check_spans, check_widt
 from air_recsys.data.readers.lines import is_finite_number, malformed
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns
 from air_recsys.data.readers.sources import open_lines, undecodable
-from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning, ParameterError
+from air_recsys.exceptions import AirRecsysError, DataFileError, DataWarning, ParameterError, quoted
 from air_recsys.storage.reading import ARCHIVE_ERRORS
 
 _ROWS_AT_ONCE = 1_000_000
 MORE = "..."
+_SEVERAL = re.compile(r".*\w[\t,;|]\w.*|\d+:[\d.]+")  # ids with another separator, or values as in SVMlight
 
 
 class TextForm(NamedTuple):
@@ -84,7 +86,12 @@ def read_lists(path: Path, names: ColumnNames, writing: Writing, passed: Passed)
         warnings.warn(f"{path}: {alone} lines with a user alone are left out", DataWarning, stacklevel=5)
     columns = RatingColumns(path, names, convert=as_integers)
     for ids, texts in ((columns.users, users), (columns.items, items)):
-        ids.append(*pd.factorize(np.array(texts, dtype=object)))
+        codes, distinct = pd.factorize(np.array(texts, dtype=object))
+        several = [each for each in distinct if _SEVERAL.fullmatch(each)]
+        if 2 * len(several) > len(distinct):
+            expected = f"ids without values, separated by {form.separator!r} (sep= or --sep states another sign)"
+            raise DataFileError(f"{path}: expected {expected}, found {quoted(several[0])}")
+        ids.append(codes, distinct)
     columns.size = len(users)
     passed(path.stat().st_size)
     return columns

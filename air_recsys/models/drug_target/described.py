@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
@@ -19,6 +20,9 @@ _RADIUS, _BITS = 2, 2048  # of Morgan fingerprints
 _SHOWN = 3
 _MOST_UNKNOWN = 0.1  # of a sequence: more of it makes sequences alike
 _LEAST_OF_BITS = 1e9
+_THREE_LETTERS = re.compile(
+    "(?:(?:ala|arg|asn|asp|cys|gln|glu|gly|his|ile|leu|lys|met|phe|pro|ser|thr|trp|tyr|val)[\\s-]*){4,}", re.IGNORECASE
+)
 
 
 def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFrame:
@@ -101,7 +105,11 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
     from sklearn.metrics.pairwise import cosine_similarity
 
     check_integer("k", k, minimum=1)
-    given = _texts("sequences", sequences).map(lambda text: "".join(text.split()).removesuffix("*"))
+    texts = _texts("sequences", sequences)
+    if coded := [id for id, text in texts.items() if _THREE_LETTERS.fullmatch(text)]:
+        found = f"found codes of three in that of {coded[0]!r}, {quoted(texts[coded[0]])}"
+        raise DataError(f"expected sequences of one letter for each amino acid, {found}")
+    given = texts.map(lambda text: "".join(text.split()).removesuffix("*"))
     strange = given.str.extract("([^A-Za-z])", expand=False).dropna()
     if len(strange):
         raise DataError(f"expected sequences of letters, found {strange.iloc[0]!r} in that of {strange.index[0]!r}")
@@ -137,6 +145,8 @@ def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:
     True
     """
     given = _texts("smiles", smiles)
+    if given.str.fullmatch(r"(\[[^\]]+\]){2,}").all():
+        raise DataError(f"expected SMILES, found {quoted(given.iloc[0])}, as of SELFIES: selfies.decoder makes SMILES")
     chem = import_extra("rdkit.Chem", "chemistry")
     makers: Any = import_extra("rdkit.Chem.rdFingerprintGenerator", "chemistry")
     logs: Any = import_extra("rdkit.rdBase", "chemistry")

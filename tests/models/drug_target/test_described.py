@@ -88,6 +88,9 @@ def test_structures_are_compared_as_rdkit_compares_them() -> None:
         (lambda: sequence_similarity(["MKV"]), "expected sequences as a Series by id or a mapping of ids, found list"),  # type: ignore[arg-type]
         (lambda: sequence_similarity({"a": "MKV>P2GG"}), "sequences of letters, found '>' in that of 'a'"),
         (lambda: sequence_similarity({"a": "MKV", "b": "MK--V"}), "sequences of letters, found '-' in that of 'b'"),
+        (lambda: sequence_similarity({"a": "MET SER ARG LEU"}), "found codes of three in that of 'a'"),
+        (lambda: sequence_similarity({"a": "MKVL", "b": "MetSerArg-Leu"}), "found codes of three in that of 'b'"),
+        (lambda: smiles_similarity({"a": "[C][C][O]", "b": "[C][N]"}), "found '[C][C][O]', as of SELFIES"),
         (lambda: feature_similarity(pd.DataFrame({"bits": [101e9, 11e9]})), "a column for each bit, found 'bits'"),
     ],
 )
