@@ -66,5 +66,5 @@ def learned(given: Mapping[str, Any]) -> Interactions:
     """Return the ratings or likes of a change."""
     (users, user_ids), (items, item_ids) = (encode_ids(given[side], side) for side in ("user", "item"))
     ratings = given.get("rating", np.ones(users.size))
-    more = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
+    more: dict[str, Any] = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
     return Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True)
