@@ -110,7 +110,9 @@ def merge(
     users, of_users = _joined(before.users, new.users, before.user_features, user_features)
     items, of_items = _joined(before.items, new.items, before.item_features, item_features)
     taken = ~(older := are_older(before, new))
-    has_times = before.timestamps is not None and new.timestamps is not None
+    times = None
+    if before.timestamps is not None and new.timestamps is not None:
+        times = np.concatenate([before.timestamps, new.timestamps[taken]])
     has_weights = before.weights is not None or new.weights is not None
     merged = Interactions(
         np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index[taken]]]),
@@ -118,7 +120,7 @@ def merge(
         np.concatenate([before.ratings, new.ratings[taken]]),
         users.ids,
         items.ids,
-        timestamps=np.concatenate([before.timestamps, new.timestamps[taken]]) if has_times else None,
+        timestamps=times,
         weights=np.concatenate([_weights(before), _weights(new)[taken]]) if has_weights else None,
         duplicates="last",
         allow_negative=True,
