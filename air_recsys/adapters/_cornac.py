@@ -10,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import NotFittedError
+from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models import AIR, GraphRanker
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.storage.validation import check_integer, needs_extra
@@ -60,6 +60,13 @@ def ranked(scores: Any, item_indices: Any, k: int) -> np.ndarray:
 
 class RanksTies(Recommender):
     """A recommender of Cornac whose lists do not depend on rounding."""
+
+    def clone(self, new_params: Mapping[str, Any] | None = None) -> Self:
+        """A new model with the same parameters but for new ones; `ParameterError` for a name that is none."""
+        if unknown := set(new_params or {}) - set(self._get_init_params()):
+            names = ", ".join(self._get_init_params())
+            raise ParameterError(f"expected new_params of {names}, found {', '.join(sorted(unknown))}")
+        return super().clone(new_params)
 
     def rank(
         self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any

@@ -68,7 +68,7 @@ def compare(
     threads: Annotated[int, typer.Option(min=1, help="Threads of every system.")] = 1,
     json_file: options.JsonFile = None,
     out: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Also write a page with charts to this HTML file.")
+        Path | None, typer.Option(callback=paths.as_html, help="Also write a page with charts to this HTML file.")
     ] = None,
 ) -> None:
     """Compare AIR, baselines and installed libraries on your data: errors, lists, calibration, time and memory."""

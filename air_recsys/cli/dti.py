@@ -85,7 +85,7 @@ class Pairs(options.Form, _Columns):
 def train(
     pairs: Pairs,
     *,
-    model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
+    model: Annotated[Path, typer.Option("--model", callback=paths.as_model, help="Where to write the model.")] = Path(
         "dti.air"
     ),
     settings: Parameters = None,
@@ -113,7 +113,7 @@ def rank(
     ] = None,
     known: Annotated[bool, typer.Option("--known", help="Include known interactions.")] = False,
     out: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Also write the pairs to this CSV file.")
+        Path | None, typer.Option(callback=paths.as_csv, help="Also write the pairs to this CSV file.")
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -169,7 +169,7 @@ def evaluate(
 @app.command()
 def report(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write.")] = Path("dti.html"),
+    out: Annotated[Path, typer.Option(callback=paths.as_html, help="The page to write.")] = Path("dti.html"),
     n: Annotated[int, typer.Option("--n", min=1, help="Number of new interactions to list.")] = 50,
 ) -> None:
     """Write one HTML page: new interactions with their reasons, accuracy, and both graphs."""

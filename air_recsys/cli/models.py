@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 _SHOWN = 5  # users that a note names
 _LEFT_BY_FILTERS = " of those that --item and --exclude allow"
 _INTERRUPTED = 130  # the status of shells after Ctrl-C
-ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
+
+
+def _tell_of_journal(value: Path) -> Path:
+    if journal := paths.journal_with_changes(value):
+        typer.echo(f"note: {journal} has changes that are not read: air-recsys compact unites both", err=True)
+    return value
+
+
+_WRITTEN = "A file that `train` or `demo` wrote."
+ModelFile = Annotated[Path, typer.Argument(callback=_tell_of_journal, help=_WRITTEN)]
+ModelAndJournal = Annotated[Path, typer.Argument(help=_WRITTEN)]
 
 
 class Side(StrEnum):
@@ -35,7 +45,7 @@ class Side(StrEnum):
 def train(
     file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating per row, or one user per row.")],
     *,
-    model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
+    model: Annotated[Path, typer.Option("--model", callback=paths.as_model, help="Where to write the model.")] = Path(
         "model.air"
     ),
     preset: options.PresetName = options.Preset.RATINGS,
@@ -275,19 +285,22 @@ def similar(
     else:
         frame = loaded.similar_items(options.as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
     options.show_frame(with_titles(frame, names), json_file)
+    if frame.empty:
+        side, id = ("items", item) if user is None else ("users", user)
+        typer.echo(f"note: this {type(loaded).__name__} knows no {side} that are similar to {id!r}", err=True)
 
 
 def graph(
     model: ModelFile,
     side: Annotated[Side, typer.Option(help="Graph to describe.")] = Side.ITEMS,
     graphml: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Write the graph as GraphML to this file.")
+        Path | None, typer.Option(callback=paths.as_graphml, help="Write the graph as GraphML to this file.")
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Write its edges as CSV: source, target, weight.")
+        Path | None, typer.Option(callback=paths.as_csv, help="Write its edges as CSV: source, target, weight.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Write a page to explore both graphs in a browser.")
+        Path | None, typer.Option(callback=paths.as_html, help="Write a page to explore both graphs in a browser.")
     ] = None,
     titles: Annotated[
         Path | None, typer.Option(help="CSV with a column id and columns about the items: title, year, ...")

@@ -68,7 +68,7 @@ def pairs(option: str, text: str) -> Any:
 
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", callback=paths.writable, help="Also write the figures to this JSON file.")
+    Path | None, typer.Option("--json", callback=paths.as_json, help="Also write the figures to this JSON file.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]

@@ -18,6 +18,9 @@ from typer.core import TyperCommand
 from air_recsys.exceptions import ParameterError
 
 _OUTPUTS = "air_recsys.outputs"  # key of `Context.meta`: files to write by the names of their parameters
+_SUFFIXES = frozenset(
+    {".air", ".csv", ".tsv", ".parquet", ".xlsx", ".xls", ".json", ".html", ".pdf", ".graphml", ".png", ".gz", ".zip"}
+)
 _WORDS = "air_recsys.words"  # key of `Context.meta`: what stands on the command line
 _STANDARD = Path("-")
 GIVEN: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
@@ -34,10 +37,36 @@ def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path
         raise ParameterError(f"expected an existing folder for {value.name}, found no {value.parent}")
     if not os.access(value.parent, os.W_OK):
         raise ParameterError(f"expected a folder that can be written to for {value.name}, found {value.parent}")
+    if journal := journal_with_changes(value):
+        mend = "air-recsys compact writes a model that has them, or move it away"
+        raise ParameterError(f"{value} would be another file than {journal} has changes of: {mend}")
     if value.exists() and not os.access(value, os.W_OK):
         typer.echo(f"note: {value} is read-only, and will be replaced", err=True)
     _note(context, parameter, value)
     return value
+
+
+def journal_with_changes(model: Path) -> Path | None:
+    """Return the journal beside a model file, None where there is none or an empty one."""
+    from air_recsys.storage.journal import Journal, journal_beside
+
+    journal = Journal(journal_beside(model), "")
+    return journal.path if journal.is_behind else None
+
+
+def _of_format(suffix: str) -> Callable[..., Path | None]:
+    """Return `writable` for files whose name must not be that of another format than this one."""
+
+    def noted(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+        if value is not None and value.suffix.lower() in _SUFFIXES - {suffix}:
+            raise ParameterError(f"expected a name that ends in {suffix} for {_shown(parameter)}, found {value}")
+        return writable(context, parameter, value)
+
+    return noted
+
+
+as_model, as_csv, as_json = _of_format(".air"), _of_format(".csv"), _of_format(".json")
+as_html, as_graphml = _of_format(".html"), _of_format(".graphml")
 
 
 def kept(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:

@@ -48,7 +48,7 @@ def predict(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(callback=paths.writable, help="Write the table to this CSV file, and print only its size."),
+        typer.Option(callback=paths.as_csv, help="Write the table to this CSV file, and print only its size."),
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:

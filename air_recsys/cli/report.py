@@ -11,8 +11,8 @@ import typer
 
 from air_recsys.cli import options, paths
 from air_recsys.cli.data import ItemTitles, titles_or_none
-from air_recsys.cli.models import ModelFile
-from air_recsys.exceptions import ParameterError
+from air_recsys.cli.models import ModelAndJournal, ModelFile
+from air_recsys.exceptions import ParameterError, quoted
 
 if TYPE_CHECKING:
     from air_recsys.data.interactions import Interactions
@@ -23,7 +23,7 @@ _TOKEN = "AIR_RECSYS_TOKEN"
 def report(
     model: ModelFile,
     *,
-    out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(callback=paths.as_html, help="The page to write.")] = Path("report.html"),
     test: Annotated[
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,
@@ -109,7 +109,7 @@ def demo(
 
 
 def serve(
-    model: ModelFile,
+    model: ModelAndJournal,
     host: Annotated[str, typer.Option(help="Address to listen at; this machine alone by default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the model's memory.")] = 1,
@@ -142,8 +142,8 @@ def serve(
 
 
 def compact(
-    model: ModelFile,
-    out: Annotated[Path, typer.Option(callback=paths.writable, help="The model file to write; it has no journal.")],
+    model: ModelAndJournal,
+    out: Annotated[Path, typer.Option(callback=paths.as_model, help="The model file to write; it has no journal.")],
 ) -> None:
     """Write a model with all that a service has changed of it, by the journal beside its file, to a new file."""
     from air_recsys.models import Recommender
@@ -157,8 +157,9 @@ def compact(
 def _token(file: Path | None) -> str:
     """Return the token of a file or of the environment; those on a command line are seen by all on the machine."""
     text = os.environ.get(_TOKEN, "") if file is None else file.read_text(encoding="utf-8", errors="replace")
-    token = text.strip()
+    token = text.strip().strip("\ufeff").strip()
     if not re.fullmatch("[!-~]{16,}", token):
-        found = f"{len(token)} characters in {file or _TOKEN}"
+        odd = sorted(set(re.sub("[!-~]", "", token)))
+        found = f"{len(token)} characters in {file or _TOKEN}" + f", among them {quoted(odd)}" * bool(odd)
         raise ParameterError(f"expected a token of at least 16, as openssl rand -hex 32 makes it, found {found}")
     return token

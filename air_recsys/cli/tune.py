@@ -56,7 +56,7 @@ def tune(
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
-        typer.Option(callback=paths.writable, help="Fit the best settings on the whole table and write it."),
+        typer.Option(callback=paths.as_model, help="Fit the best settings on the whole table and write it."),
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:

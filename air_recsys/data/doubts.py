@@ -23,6 +23,7 @@ MISSING = frozenset(
     ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
 )
 """Texts that other programs write for what is missing."""
+_SHOWN = 5  # new ids that are told
 _SOME = 10_000  # ratings that stand for all
 _DECADES = 1e4  # between the least and the largest of ratings that are no grades
 _MANY, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
@@ -94,6 +95,16 @@ def doubts_about_times(times: np.ndarray) -> Iterator[str]:
         yield f"timestamps such as {low:.0f} look like dates, and count as numbers: pd.to_datetime makes them dates"
 
 
+def doubts_about_new(known: IdIndex, ids: np.ndarray) -> Iterator[tuple[bool, str]]:
+    """Yield lines about unknown ids that are near another, and first, with True, those of blanks and Unicode alone."""
+    new = [each for each in dict.fromkeys(ids[known.lookup(ids) < 0].tolist()) if isinstance(each, str)]
+    texts = {_folded(each): each for each in known.ids.tolist() if isinstance(each, str)} if new else {}
+    near = [(each, other) for each in new if (other := texts.setdefault(_folded(each), each)) != each]
+    for is_other, each, other in sorted((_plain(each) != _plain(other), each, other) for each, other in near)[:_SHOWN]:
+        differs = f"differs from {quoted(other)} only in case, blanks, leading zeros or forms of Unicode"
+        yield not is_other, f"the new {known.kind} id {quoted(each)} {differs}: is that one meant?"
+
+
 def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     """Return ids that look as if another program changed them, by what is odd."""
     texts = [each for each in ids if isinstance(each, str)]
@@ -130,6 +141,11 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
 def _folded(text: str) -> str:
     """Return what remains of an id without case, blanks, leading zeros and forms of Unicode and HTML."""
     text = html.unescape(text)
-    plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold().replace("\u200b", "")
-    plain = re.sub(r"\s+", " ", plain)
+    plain = _plain(text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
     return plain.lstrip("0") if plain.isdigit() else plain
+
+
+def _plain(text: str) -> str:
+    """Return an id without blanks that cannot be seen, in one form of Unicode."""
+    text = text if text.isascii() else unicodedata.normalize("NFC", re.sub("[\u200b\ufeff]", "", text))
+    return " ".join(text.split())

@@ -104,6 +104,9 @@ def ranking_report(
     (0.5, 2)
     """
     check_integer("block_size", block_size, minimum=1)
+    if not callable(score_block):
+        found = f"found {type(score_block).__name__}: of an array it is lambda users: scores[users]"
+        raise DataError(f"expected score_block as a function of user indices, {found}")
     truth = as_relevant(relevant)
     _check_k(k, truth.shape[1])
     hidden = None if seen is None else check_sparse("seen", seen, truth.shape)

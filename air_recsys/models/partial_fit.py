@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -18,6 +19,8 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_finite, check_on_scale, checked_features, stored_rows
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
+
+OLDER = "{} new ratings are older than the known ones of their pairs, which stay"
 
 
 def updated(
@@ -30,9 +33,10 @@ def updated(
         if new.timestamps is None:
             raise DataError("expected new ratings with timestamps, as in the training, found none")
         state.drift.checked(new.timestamps, new.n_ratings)
-    merged = merge(state.data, new, user_features, item_features)
-    _tell_of_older(state.data, new, merged)
-    rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
+    merged, older = merge(state.data, new, user_features, item_features)
+    if n_older := np.count_nonzero(older):
+        warnings.warn(OLDER.format(n_older), DataWarning, stacklevel=3)
+    rated, n_known = merged.users.lookup(new.user_ids)[new.user_index[~older]], state.data.n_items
     users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
     return solved_in_turn(state, _grown(state, merged), users, np.arange(n_known, merged.n_items), n_known)
 
@@ -99,30 +103,37 @@ def with_unseen(state: FittedState) -> FittedState:
 
 def merge(
     before: Interactions, new: Interactions, user_features: Any = None, item_features: Any = None
-) -> Interactions:
-    """All ratings, the new ones first in rights, and features of new ids; known ids keep their indices."""
+) -> tuple[Interactions, np.ndarray]:
+    """All ratings, of a pair the latest, and features of new ids; and which new ones are older and not taken."""
     if any(new.n_features):
         raise DataError("expected features as tables beside the new ratings, found interactions that have some")
     users, of_users = _joined(before.users, new.users, before.user_features, user_features)
     items, of_items = _joined(before.items, new.items, before.item_features, item_features)
+    taken = ~(older := are_older(before, new))
+    times = None
+    if before.timestamps is not None and new.timestamps is not None:
+        times = np.concatenate([before.timestamps, new.timestamps[taken]])
+    has_weights = before.weights is not None or new.weights is not None
     merged = Interactions(
-        np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index]]),
-        np.concatenate([before.item_index, items.lookup(new.item_ids)[new.item_index]]),
-        np.concatenate([before.ratings, new.ratings]),
+        np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index[taken]]]),
+        np.concatenate([before.item_index, items.lookup(new.item_ids)[new.item_index[taken]]]),
+        np.concatenate([before.ratings, new.ratings[taken]]),
         users.ids,
         items.ids,
-        timestamps=_timestamps(before, new),
-        weights=_weights(before, new),
+        timestamps=times,
+        weights=np.concatenate([_weights(before), _weights(new)[taken]]) if has_weights else None,
         duplicates="last",
         allow_negative=True,
     )
     merged.user_features, merged.item_features = of_users, of_items
-    return merged
+    return merged, older
 
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
     """All ids of a side, and what is known of them; the features of trained ones stay."""
     trained.check_type(new.ids)
+    for _, doubt in doubts_about_new(trained, new.ids):
+        warnings.warn(doubt, DataWarning, stacklevel=5)
     whole = trained.joined(new.ids)
     if table is None:
         return whole, None if known is None else known.grown(len(whole))
@@ -135,29 +146,21 @@ def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) 
     return whole, features
 
 
-def _timestamps(before: Interactions, new: Interactions) -> np.ndarray | None:
-    if before.timestamps is None or new.timestamps is None:
-        return None
-    return np.concatenate([before.timestamps, new.timestamps])
+def are_older(before: Interactions, new: Interactions) -> np.ndarray:
+    """Which new ratings are older than the known one of their pair."""
+    older = np.zeros(new.n_ratings, dtype=bool)
+    if before.timestamps is not None and new.timestamps is not None:
+        users, items = before.users.lookup(new.user_ids)[new.user_index], before.items.lookup(new.item_ids)
+        items = items[new.item_index]
+        both, theirs = np.flatnonzero((users >= 0) & (items >= 0)), np.flatnonzero(np.isin(before.user_index, users))
+        pairs = (users * before.n_items + items)[both]
+        _, old, late = np.intersect1d(before.pair_index[theirs], pairs, assume_unique=True, return_indices=True)
+        older[both[late]] = new.timestamps[both[late]] < before.timestamps[theirs[old]]
+    return older
 
 
-def _tell_of_older(before: Interactions, new: Interactions, merged: Interactions) -> None:
-    """Warn where ratings are replaced by ones of an earlier time."""
-    if before.timestamps is None or new.timestamps is None:
-        return
-    users, items = merged.users.lookup(new.user_ids)[new.user_index], merged.items.lookup(new.item_ids)[new.item_index]
-    known, given = before.user_index * np.int64(merged.n_items) + before.item_index, users * merged.n_items + items
-    _, old, late = np.intersect1d(known, given, assume_unique=True, return_indices=True)
-    if n_older := np.count_nonzero(new.timestamps[late] < before.timestamps[old]):
-        warnings.warn(f"{n_older} new ratings are older than those that they replace", DataWarning, stacklevel=4)
-
-
-def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
-    if before.weights is None and new.weights is None:
-        return None
-    return np.concatenate(
-        [np.ones(data.n_ratings) if data.weights is None else data.weights for data in (before, new)]
-    )
+def _weights(data: Interactions) -> np.ndarray:
+    return np.ones(data.n_ratings) if data.weights is None else data.weights
 
 
 def _grown(state: FittedState, merged: Interactions) -> FittedState:

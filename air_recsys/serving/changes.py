@@ -15,15 +15,13 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataFileError
 from air_recsys.models import Recommender
 from air_recsys.models.state import lock_of
-from air_recsys.storage.journal import Journal
+from air_recsys.storage.journal import Journal, journal_beside
 from air_recsys.storage.tensor_files import digest_of, header_of
-from air_recsys.storage.writing import real_place
 
 
 def journal_of(model: Path, copied: Path | None = None) -> Journal:
     """The journal beside a model file, of which one may read a copy."""
-    place = real_place(model)
-    return Journal(place.with_name(f"{place.name}.journal"), digest_of(header_of(copied or place)))
+    return Journal(journal_beside(model), digest_of(header_of(copied or model)))
 
 
 def catch_up(model: Recommender, journal: Journal) -> None:
@@ -60,9 +58,13 @@ def _read(model: Recommender, journal: Journal) -> None:
 def _take_in(model: Any, change: Mapping[str, Any]) -> None:
     if "forget" in change:
         model.forget(**change["forget"])
-        return
-    given = change["learn"]
+    else:
+        model.partial_fit(learned(change["learn"]))
+
+
+def learned(given: Mapping[str, Any]) -> Interactions:
+    """Return the ratings or likes of a change."""
     (users, user_ids), (items, item_ids) = (encode_ids(given[side], side) for side in ("user", "item"))
     ratings = given.get("rating", np.ones(users.size))
-    more = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
-    model.partial_fit(Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True))
+    more: dict[str, Any] = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
+    return Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True)

@@ -132,6 +132,7 @@ class Health(BaseModel):
     rating_scale: tuple[float, float]
     deviations: bool = Field(description="Whether scores come with a standard deviation.")
     new_users: bool = Field(description="Whether /fold-in and /explain have answers.")
+    notes: list[str] = Field([], description="What of an update was not taken, or may be meant otherwise.")
 
 
 class Problem(BaseModel):

@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 
 from air_recsys import __version__
+from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.ids import IdIndex, as_id_array, integer_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
+from air_recsys.models.partial_fit import OLDER, are_older
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.serving.changes import catch_up, make
+from air_recsys.serving.changes import catch_up, learned, make
 from air_recsys.serving.limits import MOST_EXPLAINED
 from air_recsys.storage.journal import Journal
 
@@ -269,15 +271,23 @@ class Service:
             raise DataError(f"expected {now._learned_from}, as this model was trained on those, found {kind}")
         given = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
         given = {name: values for name, values in given.items() if values.count(None) < len(values)}
+        if "weight" in given:
+            given["weight"] = [1.0 if weight is None else weight for weight in given["weight"]]
         if "timestamp" in given and now._data.timestamps is None:
             raise DataError("expected no timestamps, as this model was trained without, found some")
+        notes = []
         try:
             for index in (now._data.users, now._data.items):
-                index.check_type(as_id_array(given[index.kind]))
+                for is_slip, doubt in doubts_about_new(index, as_id_array(given[index.kind])):
+                    if is_slip:
+                        raise DataError(doubt)
+                    notes.append(doubt)
             make(self._model, self._journal, {"learn": given})
         except UnknownIdError as error:
             raise DataError(str(error)) from None
-        return self.about()
+        if n_older := np.count_nonzero(are_older(self._model.interactions_, learned(given))):
+            notes.append(OLDER.format(n_older))
+        return self.about() | {"notes": notes}
 
     def forget(self, user: Any, items: Sequence[Any] | None = None) -> Row:
         """Let the model forget a user; with items only what it knows of the user and these."""

@@ -18,9 +18,14 @@ from air_recsys.exceptions import DataFileError, DataWarning
 from air_recsys.storage.held_files import HeldError, HeldFile, hold
 from air_recsys.storage.reading import parse_json
 from air_recsys.storage.tensor_files import check_seal, to_sealed_json
-from air_recsys.storage.writing import beside
+from air_recsys.storage.writing import beside, real_place
 
 _TRIES, _PAUSE = 6000, 0.005  # looks at whether another process is done, and seconds between them
+
+
+def journal_beside(file: Path) -> Path:
+    """Return where the journal of a file is."""
+    return Path(f"{real_place(file)}.journal")
 
 
 class Journal:

@@ -260,6 +260,8 @@ def test_clone_takes_every_parameter_also_of_the_types_of_a_search(fitted, data)
     twin = model.clone()
     assert {name: getattr(twin, name) for name in given} == given
     assert twin.air_params is not model.air_params
+    with fails(ParameterError, "found n_factor"):
+        model.clone({"n_factor": 3})
     changed = model.clone({"n_factors": 2, "name": "other"})
     assert (changed.n_factors, changed.name, changed.depth) == (2, "other", model.depth)
     assert not fitted.clone().is_fitted

@@ -200,6 +200,7 @@ def test_the_strengths_mean_the_same_at_every_size(feature_graph_reg):
     [
         (np.full((3, 2), NAN), "expected at least one observed entry, found none in a table of shape (3, 2)"),
         ([[1.0, np.inf]], "Input X contains infinity"),
+        (pd.DataFrame({"a": [1.0, 2.0], "c": pd.date_range("2020", periods=2)}), "found dates or times"),
         ([["a", "b"]], "could not convert string to float"),
     ],
 )

@@ -166,6 +166,14 @@ def test_explain_prints_and_writes_what_the_model_answers(shelf, tmp_path, ids, 
     assert read_json(tmp_path / "e.json") == expected.to_dict()
 
 
+def test_a_model_without_similarities_says_so(shelf):
+    assert cli("similar", shelf / "bias.air", "--item", "i1") == (
+        0,
+        "",
+        "note: this BiasModel knows no items that are similar to 'i1'\n",
+    )
+
+
 @pytest.mark.parametrize("side", ["users", "items"])
 def test_graph_describes_the_graph_and_writes_it(shelf, tmp_path, side):
     graphml, target, page = tmp_path / "g.graphml", tmp_path / "g.json", tmp_path / "g.html"

@@ -114,6 +114,9 @@ def words_of(line, shelf):
         ("explain {}/text.air --user u10", ["Missing option '--item'"]),
         ("explain {}/text.air --user nobody --item i5", ["1 user id(s) were not in the training data: 'nobody'"]),
         ("explain {}/bias.air --user u10 --item i5", ["only AIR, DMF and GraphRanker explain their scores, found a"]),
+        ("predict {}/text.air --user u0 --item i0 --out x.parquet", ["ends in .csv for --out, found x.parquet"]),
+        ("report {}/text.air --out r.pdf", ["ends in .html for --out, found r.pdf"]),
+        ("graph {}/text.air --csv g.xlsx", ["ends in .csv for --csv, found g.xlsx"]),
         ("graph {}/none.air", ["found no file"]),
         ("graph {}/bias.air", ["this BiasModel has learned no graph of items"]),
         ("graph {}/text.air --side films", ["--side"]),
@@ -269,8 +272,10 @@ def test_no_file_is_replaced_and_one_line_says_why(command, place):
 
 
 def test_the_message_names_both_options_and_the_file(place):
-    ended = cli("report", place / "model.air", "--out", place / "model.air")
-    assert ended.err == f"error: expected --out and MODEL to be two files, found {place / 'model.air'} for both\n"
+    ended = cli("train", place / "ratings.csv", "--checkpoint", place / "ratings.csv")
+    assert (
+        ended.err == f"error: expected --checkpoint and FILE to be two files, found {place / 'ratings.csv'} for both\n"
+    )
 
 
 def test_an_output_may_replace_an_older_one(place, tmp_path):

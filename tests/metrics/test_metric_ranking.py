@@ -203,6 +203,8 @@ def test_reports_that_are_refused(scores, changes, error, message):
     relevant = sp.csr_array([[1, 0, 0], [0, 0, 1]])
     with pytest.raises(error, match=f"^{re.escape(message)}"):
         ranking_report(lambda users: scores, **({"relevant": relevant, "k": 1} | changes))
+    with pytest.raises(DataError, match="expected score_block as a function of user indices, found ndarray"):
+        ranking_report(np.ones((2, 3)), relevant, k=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("k", [1, 3, 20])

@@ -141,8 +141,11 @@ def test_new_ratings_are_taken_in_at_their_times():
     with pytest.raises(DataError, match="expected timestamps in the unit of the training"):
         fitted.partial_fit(data(later.assign(timestamp=1000 * later["timestamp"])))
     assert abs(fitted.explain(145, 3).remainder) < 0.2
-    with pytest.warns(DataWarning, match="1 new ratings are older than those that they replace"):
-        fitted.partial_fit(data(later.iloc[[0]].assign(timestamp=later["timestamp"].iloc[0] - 1)))
+    before, factors = fitted.interactions_.to_frame(), fitted.user_factors_
+    with pytest.warns(DataWarning, match="1 new ratings are older than the known ones of their pairs, which stay"):
+        fitted.partial_fit(data(later.iloc[[0]].assign(timestamp=later["timestamp"].iloc[0] - 1, rating=1.0)))
+    pd.testing.assert_frame_equal(fitted.interactions_.to_frame(), before)
+    np.testing.assert_array_equal(fitted.user_factors_, factors)
 
 
 @pytest.mark.parametrize("solver", ["variational", "langevin"])

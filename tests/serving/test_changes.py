@@ -28,7 +28,8 @@ from serving_cases import (
 )
 
 from air_recsys import AIR, BiasModel, Interactions
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.cli.report import _token
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
 from air_recsys.models import Recommender
 from air_recsys.serving import Service, make_app
 from air_recsys.serving.changes import catch_up, journal_of
@@ -111,6 +112,15 @@ def test_times_and_weights_are_taken_where_they_are_known():
     service.add("ratings", new)
     assert service._model.interactions_.timestamps[-1] == 9e4
     assert service._model.interactions_.weights[-1] == 2.0
+    late = [new[0] | {"timestamp": 8e4, "rating": 1.0}, new[0] | {"user": "EVE", "weight": None}]
+    with pytest.warns(DataWarning):
+        notes = service.add("ratings", late)["notes"]
+    assert [note.split(":")[0][:38] for note in notes] == [
+        "the new user id 'EVE' differs from 'ev",
+        "1 new ratings are older than the known",
+    ]
+    assert service._model.interactions_.ratings[-2:].tolist() == [4.0, 4.0]
+    assert service._model.interactions_.weights[-2:].tolist() == [2.0, 1.0]
     with pytest.raises(DataError, match="expected new ratings with timestamps"):
         service.add("ratings", [{"user": "eve", "item": "i1", "rating": 4.0}])
     with pytest.raises(DataError, match="expected no timestamps, as this model was trained without"):
@@ -124,7 +134,8 @@ def test_times_and_weights_are_taken_where_they_are_known():
         ({"item": 7}, "item id.*7; its ids are text"),
         ({"rating": 9.0}, r"expected ratings in 1\.\.5"),
         ({"weight": -1.0}, "weight"),
-        ({"weight": None}, "weight"),
+        ({"user": "u1 "}, "the new user id 'u1 ' differs from 'u1' only in case, blanks"),
+        ({"item": "i\u200b1"}, "the new item id .* differs from 'i1' only in case, blanks"),
         ({"user": "u1", "item": "i1", "weight": 1.0}, "one rating per pair, found 1 duplicate"),
     ],
 )
@@ -182,6 +193,10 @@ def test_processes_share_what_they_learn_and_forget(kind, files, tmp_path):
     with pytest.raises(UnknownIdError):
         one.recommend("u3")
     assert answers(one) == answers(other) == answers(started())
+    told = cli("similar", path, "--item", "i1").err
+    assert told.count("\n") == 1
+    assert "model.air.journal has changes that are not read" in told
+    assert_refused(cli("train", tmp_path / "none.csv", "--model", path), "model.air.journal has changes of")
     ended = cli("compact", path, "--out", tmp_path / "new.air")
     assert (ended.status, ended.err) == (0, "")
     assert answers(Service(Recommender.load(tmp_path / "new.air"))) == answers(one)
@@ -307,6 +322,9 @@ def test_tokens_come_from_a_file_or_the_environment(files, tmp_path, monkeypatch
     for text in ("", "short", "with spaces in it and more", "é" * 20):
         (tmp_path / "token").write_text(text, encoding="utf-8")
         assert_refused(cli(*command, "--token-file", tmp_path / "token"), "at least 16", "openssl rand -hex 32")
+        assert "é" not in text or "['é']" in cli(*command, "--token-file", tmp_path / "token").err
+    (tmp_path / "token").write_text(f"\ufeff{TOKEN}\r\n", encoding="utf-8")
+    assert _token(tmp_path / "token") == TOKEN
     monkeypatch.setenv("AIR_RECSYS_TOKEN", "short")
     assert_refused(cli(*command), "found 5 characters in AIR_RECSYS_TOKEN")
 

@@ -171,7 +171,7 @@ def with_likes(state: FittedState, new: Interactions) -> FittedState:
     """A state with new likes taken in."""
     state.check_whole()
     check_signs(state, new.ratings)
-    settings, data = settings_of(state), merge(state.data, new)
+    settings, (data, _) = settings_of(state), merge(state.data, new)
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
     n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
