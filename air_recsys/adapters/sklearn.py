@@ -228,8 +228,8 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         dtypes = [np.float64, np.float32]
         if np.ma.is_masked(X):
             X = np.ma.filled(X.astype(np.float64), np.nan)
-        columns = np.ravel(getattr(X, "dtypes", getattr(X, "dtype", None)))
-        if {"m", "M"} & {getattr(dtype, "kind", "") for dtype in columns}:
+        columns: Any = getattr(X, "dtypes", getattr(X, "dtype", ""))
+        if {"m", "M"} & {getattr(dtype, "kind", "") for dtype in np.ravel(columns)}:
             mend = "leave such columns out, or make them numbers, as days since the first one"
             raise DataError(f"expected numbers or NaN in each column, found dates or times: {mend}")
         try:
