@@ -263,7 +263,7 @@ class ContractTests:
         (_, user, *_), (_, item, *_) = _ids(model)
         new = data[data["user"] == user].assign(user="eve")
         asked = [(name, user, item) for name in ("explain", "predict_interval", "predict_proba")]
-        asked += [("uncertainty",), ("feature_effects",), ("memory_plan", data), ("score", new), ("fold_in", new)]
+        asked += [("uncertainty",), ("feature_effects",), ("memory_plan", data), ("score", data), ("fold_in", new)]
         for name, *arguments in asked:
             with contextlib.suppress(errors.AirRecsysError):
                 getattr(model, name)(*arguments)

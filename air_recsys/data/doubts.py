@@ -64,7 +64,7 @@ def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
 def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
     """Yield a line about ratings of which the largest would decide alone: over many decades, or counts."""
     low, high = float(ratings.min()), float(ratings.max())
-    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MANY):
+    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MANY) or high <= 1:  # pictures are in 0..1
         return
     are_counts = low == 1 and np.mean(ratings == 1) > _MOST and bool((ratings == np.trunc(ratings)).all())
     if high >= _DECADES * low or are_counts:

@@ -36,7 +36,8 @@ def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
 def told_of_test(ratings: np.ndarray, scale: Scale) -> str:
     """Say where test ratings seem to be on another scale than those of the training, or all equal; else ""."""
     all_equal = ratings.size >= _FEW and np.ptp(ratings) == 0
-    if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > _OUTSIDE * ratings.size):
+    some = max(_OUTSIDE * ratings.size, 2)
+    if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > some):
         return ""
     found = f"{ratings.min():g}..{ratings.max():g}, those of the training in {scale[0]:g}..{scale[1]:g}"
     return f"test ratings are in {found}: likes, or another scale?"

@@ -281,7 +281,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         >>> import pandas as pd
         >>> from sklearn.model_selection import GridSearchCV
         >>> from air_recsys import BiasModel
-        >>> ratings = pd.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [7, 8] * 3, "rating": [5, 3, 4, 2, 5, 3]})
+        >>> ratings = pd.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 3 + [8] * 3, "rating": [5, 4, 5, 3, 2, 3]})
         >>> BiasModel(bias_decay=1e9).fit(ratings).score(ratings) > -1.2
         True
         >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_

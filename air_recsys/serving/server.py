@@ -162,7 +162,9 @@ def _is_news(record: logging.LogRecord) -> bool:
     if isinstance(raised, OSError) and raised.errno in (errno.EMFILE, errno.ENFILE):  # told a thousand times a second
         record.msg, record.exc_info = "no file is left for new connections, which wait (see ulimit -n)", None
         return not _is_full.is_set() and _is_full.set() is None
-    return not isinstance(raised, asyncio.CancelledError) and "CancelledError" not in record.getMessage()
+    told = record.getMessage()
+    is_of_an_ended_server = "_start_serving" in told  # asyncio tries a socket again that has been closed
+    return not (isinstance(raised, asyncio.CancelledError) or "CancelledError" in told or is_of_an_ended_server)
 
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:

@@ -290,7 +290,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import numpy as np
-from model_cases import answers_of
+from air_recsys.testing import answers_of
 from test_model_numerics import scores_with
 from air_recsys.models import Recommender
 folder = Path(sys.argv[1])

@@ -42,6 +42,7 @@ def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
 
     Examples
     --------
+    >>> from air_recsys import Interactions
     >>> figure = plot_ratings(Interactions.from_dense([[5, 3], [5, float("nan")]]))
     >>> [int(bar.get_height()) for bar in figure.axes[0].patches]
     [1, 2]

@@ -243,7 +243,10 @@ print(planned, read("VmHWM:") - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     planned, seen = map(int, done.stdout.split())
-    assert seen < planned < (1.5 * seen if "likes" in model else seen + 100_000_000)
+    if "likes" in model:  # whose arrays are many and small: gaps between them differ by machine
+        assert 0.8 * seen < planned < 1.8 * seen
+    else:
+        assert seen < planned < seen + 100_000_000
 
 
 def some_likes():
