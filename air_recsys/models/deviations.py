@@ -170,7 +170,7 @@ class PredictsDeviations(Recommender):
         """
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=return_std)
         scores = self.predicted_scores(state, *pairs, times)
-        return (scores, self._deviations(state, *pairs, times)) if return_std else scores
+        return (scores, self._deviations(state, *pairs, times, scores)) if return_std else scores
 
     def predict_table(
         self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn", timestamps: Any = None
@@ -203,7 +203,7 @@ class PredictsDeviations(Recommender):
         state, pairs, times = self._asked(*asked, unknown, timestamps)
         columns = {"score": self.predicted_scores(state, *pairs, times)}
         if state.knows_deviations:
-            columns["deviation"] = self._deviations(state, *pairs, times)
+            columns["deviation"] = self._deviations(state, *pairs, times, columns["score"])
         return prediction_table(*asked, pairs, **columns)
 
     def predict_interval(
@@ -251,11 +251,11 @@ class PredictsDeviations(Recommender):
         """
         check_real("level", level, maximum=HIGHEST_LEVEL, strict=True)
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
-        deviations, known = self._deviations(state, *pairs, times), (pairs[0] >= 0) & (pairs[1] >= 0)
+        scores, known = self._central(state, *pairs, times), (pairs[0] >= 0) & (pairs[1] >= 0)
+        deviations = self._deviations(state, *pairs, times, scores)
         reach = NormalDist().inv_cdf((1 + level) / 2) * deviations
         if state.spread is not None:
             reach[known] = state.spread.reach(deviations[known], level)
-        scores = self._central(state, *pairs, times)
         scale = state.rating_scale
         low, high = (limited(scores + side * reach, self.clips, scale, binary=False) for side in (-1, 1))
         return low, high
@@ -303,11 +303,12 @@ class PredictsDeviations(Recommender):
         """
         each = checked_values(self._fitted())
         state, (users, items), times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
-        scores, known = self._central(state, users, items, times), (users >= 0) & (items >= 0)
+        scores = self._central(state, users, items, times)
         if state.spread is not None:
             return state.spread.probabilities(scores, each)
-        values = state.once("rating values", lambda: RatingValues.of(state))
-        return values.probabilities(scores, self._deviations(state, users, items, times), np.where(known, users, -1))
+        values, known = state.once("rating values", lambda: RatingValues.of(state)), (users >= 0) & (items >= 0)
+        deviations = self._deviations(state, users, items, times, scores)
+        return values.probabilities(scores, deviations, np.where(known, users, -1))
 
     def best_items(
         self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
@@ -351,8 +352,9 @@ class PredictsDeviations(Recommender):
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
         scores = list_scores(state, user, products[:, : places.size], self.clips)[0]
-        several = np.repeat(user, places.size)
-        deviations = self._deviations(state, several, places, None) if state.knows_deviations else None
+        deviations = None
+        if state.knows_deviations:
+            deviations = self._deviations(state, np.repeat(user, places.size), places, None, scores)
         return BestItems(state.data.item_ids[places], scores, deviations)
 
     def _asked(
@@ -365,13 +367,13 @@ class PredictsDeviations(Recommender):
         return self._measured(state) if measured else state, pairs, times
 
     def _deviations(
-        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None, scores: np.ndarray
     ) -> np.ndarray:
-        """The standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
+        """The standard deviation of a new rating of each scored pair; of all training ratings for unknown ids."""
         known, found = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
         users, items = users[known], items[known]
         if state.spread is not None:
-            found[known] = state.spread.deviations(state.facts(users, items, state.scores(users, items, self.clips)))
+            found[known] = state.spread.deviations(state.facts(users, items, scores[known]))
         else:
             assert state.equations is not None
             found[known] = state.equations.deviations(users, items, None if times is None else times[known])
@@ -381,8 +383,9 @@ class PredictsDeviations(Recommender):
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None
     ) -> np.ndarray:
         """What deviations are around: scores as predicted, or, with a posterior, before they are limited."""
+        if state.spread is not None:
+            return self.predicted_scores(state, users, items, times)
         known, scores = (users >= 0) & (items >= 0), np.empty(users.size)
-        clips = False if state.spread is None else self.clips
-        scores[known] = state.scores(users[known], items[known], clips, None if times is None else times[known])
+        scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
         scores[~known] = fallback_scores(state, users[~known], items[~known])
         return scores

@@ -28,7 +28,7 @@ HIDDEN = 0.1
 _FEWEST = 100  # ratings, of which a tenth tells something
 _MOST = 5_000  # that are kept
 _SMALLEST = 1e-6  # root of the mean squared error that is told apart from none, as a share of the scale
-_NEWTON_STEPS = 50
+_CONSTANT = 1e-9  # deviation of a fact that is the same for all
 _CLASSES, _OF_CLASS = 10, 100  # at most so many classes of deviations, each with at least so many hidden ratings
 
 
@@ -112,19 +112,13 @@ def _quantile(ratios: np.ndarray, level: float) -> float:
 
 
 def _coefficients(facts: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """The coefficients b that maximise the likelihood of squared errors, by Newton's method."""
-    middle, width = facts.mean(axis=0), facts.std(axis=0)
-    middle[0], width = 0.0, np.where(width > 0, width, 1.0)
-    inputs, level = (facts - middle) / width, 0.5 * np.log(squares.mean())
-    penalty = np.ones(facts.shape[1])
-    penalty[0] = 0.0
-    found = np.zeros(facts.shape[1])
-    found[0] = level
-    for _ in range(_NEWTON_STEPS):
-        ratios = squares * np.exp(-2 * inputs @ found)
-        gradient = inputs.T @ (1 - ratios) + penalty * found
-        step = np.linalg.solve(2 * (inputs.T * ratios) @ inputs + np.diag(penalty + 1e-9), gradient)
-        found -= step / max(1.0, float(np.abs(step).max()))
-    slopes = found / width
-    slopes[0] -= middle[1:] @ slopes[1:]
-    return slopes
+    """The coefficients b that maximise the likelihood of squared errors, whose variances are exp(2 b)."""
+    from sklearn.linear_model import GammaRegressor  # the likelihood of normal errors is that of their squares
+
+    inputs, level = facts[:, 1:], squares.mean()
+    middle, width = inputs.mean(axis=0), inputs.std(axis=0)
+    width = np.where(width > _CONSTANT, width, 1.0)
+    found = GammaRegressor(alpha=0.5 / squares.size, max_iter=10_000, tol=1e-8)
+    found.fit((inputs - middle) / width, squares / level)
+    slopes = found.coef_ / width / 2
+    return np.array([(found.intercept_ + np.log(level)) / 2 - slopes @ middle, *slopes])

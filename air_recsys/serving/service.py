@@ -77,9 +77,9 @@ class Service:
             return self
         if self._journal is not None:
             catch_up(self._model, self._journal)
-        model, present = copy.copy(self._model), self._present
-        if present is None or present._model._fitted() is not model._fitted():
-            present = copy.copy(self)
+        present = self._present
+        if present is None or present._model._fitted() is not self._model._fitted():
+            present, model = copy.copy(self), copy.copy(self._model)
             present._model, present._data, present._is_live, present._present = model, model.interactions_, False, None
             present._guest = _stranger(present._data.users)
             self._present = present
