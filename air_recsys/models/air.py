@@ -17,6 +17,7 @@ from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models.engines import Engine, engine_of
+from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.presets import OffersPresets, preset_parameters, shortest_call
 from air_recsys.models.ratings import BINARY
@@ -271,6 +272,12 @@ give solver='adam'
         for epoch in self.snapshot_epochs:
             if check_integer("an entry of snapshot_epochs", epoch) > last:
                 raise ParameterError(f"snapshot_epochs must be at most the last epoch or sweep, {last}, found {epoch}")
+
+    @property
+    def residual_strength(self) -> float:
+        """The strength of what the item graph carries from rated items to others, see `solvers.Sweeping`."""
+        strength = 0.0 if self.chooses_solver else getattr(as_solver(self.solver), "graph_residuals", 0.0)
+        return RESIDUALS if strength == AUTO else float(strength)
 
     def epochs_of_snapshots(self) -> tuple[int, ...]:
         """Epochs or sweeps at which the graphs are kept."""

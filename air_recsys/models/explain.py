@@ -9,6 +9,7 @@ fixed.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,13 +51,16 @@ def explain(
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
     place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
     of_time = 0.0 if times is None or state.drift is None else float(state.drift.at(*place, times)[0][0])
-    unlimited = sum(offsets) + personal + of_time
+    rated = from_sources.sources.rated
+    carried = np.zeros(rated.size) if state.carried is None else state.carried.shares(user, item, rated)
+    unlimited = sum(offsets) + personal + of_time + float(carried.sum())
     return Explanation(
         *pair,
         label_of(names, pair[1]),
         float(state.scores(*place, clips, times)[0]),
         *offsets,
         pattern=from_sources.pattern,
+        near_items=tables.near_items(item, carried),
         user_features=tables.features("user", from_sources.of_user_features),
         rated_items=tables.items(item, rated_items),
         similar_users=tables.users(user, item, similar_users),
@@ -97,16 +101,25 @@ class Tables:
     def items(self, item: int, contributions: np.ndarray) -> Contributions:
         """The rated items; `contributions` (N, 2) in all and by the item graph."""
         best = self._largest(contributions[:, 0])
+        return _table(self._of_items(item, best), contributions, best)
+
+    def _of_items(self, item: int, best: np.ndarray) -> dict[str, Any]:
+        """The columns of some rated items, by their positions among these."""
         rated = self._sources.rated[best]
         known = None if self._state.alone == "item" else self._similar_items  # a new item has no edges
-        columns = {
+        return {
             "item": self._item_ids[rated],
             "label": self._named(rated),
             "rating": self._sources.ratings[best],
             "deviation": self._sources.deviations[best],
             "weight": _of_edges(known, np.full_like(rated, item), rated),
         }
-        return _table(columns, contributions, best)
+
+    def near_items(self, item: int, contributions: np.ndarray) -> Contributions:
+        """The rated items that the item graph ties to the item; `contributions` (N,), 0 for all others."""
+        tied = np.flatnonzero(contributions)
+        best = tied[self._largest(contributions[tied])]
+        return replace(_table(self._of_items(item, best), contributions[:, None], best), count=tied.size)
 
     def users(self, user: int, item: int, contributions: np.ndarray) -> Contributions:
         """The similar users; `contributions` (K, 2) in all and by the item graph."""

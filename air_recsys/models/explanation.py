@@ -47,6 +47,9 @@ class Explanation:
         Contribution of each feature of the user, for models with features of users.
     rated_items, similar_users : Contributions
         Contributions to the personal score by source: `rows`, and the `total` of those with and without a row.
+    near_items : Contributions
+        What the item graph carries to the item from rated items near it: the share of each in the part of the score
+        that factors and biases leave, see `air_recsys.nn.residuals`.
     graph_edges : Contributions
         Another view of the same contributions, so *not* a further part of the score: the contribution through each
         edge of the item graph.
@@ -85,6 +88,7 @@ class Explanation:
     pattern: float
     user_features: Contributions
     rated_items: Contributions
+    near_items: Contributions
     similar_users: Contributions
     graph_edges: Contributions
     item_features: Contributions
@@ -126,6 +130,7 @@ class Explanation:
             "pattern": self.pattern,
             "user_features": self.user_features.total,
             "rated_items": self.rated_items.total,
+            "near_items": self.near_items.total,
             "similar_users": self.similar_users.total,
             "time": self.time,
             "remainder": self.remainder,
@@ -148,6 +153,7 @@ class Explanation:
         """All parts as plain values for JSON; None where there is no value."""
         tables = {
             "items": self.rated_items,
+            "near_items": self.near_items,
             "users": self.similar_users,
             "edges": self.graph_edges,
             "user_features": self.user_features,
@@ -171,6 +177,7 @@ class Explanation:
             "pattern": "choice of items",
             "user_features": f"features of the user ({self.user_features.count})",
             "rated_items": f"rated items ({self.rated_items.count})",
+            "near_items": f"items near it in the graph ({self.near_items.count})",
             "similar_users": f"similar users ({self.similar_users.count})",
         }
         shown = [(titles.get(name, name), part) for name, part in self.parts().items() if part != 0]
@@ -180,6 +187,7 @@ class Explanation:
         tables = {
             "features of the user": self.user_features,
             "rated items": self.rated_items,
+            "rated items near it in the item graph": self.near_items,
             "similar users": self.similar_users,
             "edges of the item graph (another view of the two parts above)": self.graph_edges,
             "features of the item (another view of the parts above)": self.item_features,
@@ -233,6 +241,12 @@ def prose_of(found: Explained) -> str:
     n_others = found.rated_items.count - len(found.items)
     if n_others > 0:
         sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
+    if found.near_items.count:
+        near = found.near_items
+        named = ", ".join(_names(near.rows)[:_NAMED])
+        sentences.append(
+            f"The graph adds {near.total:+.2g} from {near.count} near items that the user rated: {named}."
+        )
     if found.pattern:
         sentences.append(f"The choice of rated items adds {found.pattern:+.2g}.")
     if found.user_features.count:

@@ -117,7 +117,7 @@ def _without_each(state: FittedState, some: np.ndarray) -> tuple[np.ndarray, np.
         place = some[block]
         pairs, ratings = (data.user_index[place], data.item_index[place]), data.ratings[place]
         times = None if state.drift is None or data.timestamps is None else data.timestamps[place].astype(np.float64)
-        found = state.scores(*pairs, False, times)
+        found = state.factor_scores(*pairs, times)
         single = equations.noise(*pairs)
         noise = single if data.weights is None else single / data.weights[place]
         spread = np.square(equations.deviations(*pairs, times)) - single

@@ -195,7 +195,11 @@ class Sweeping(Solver):
         "degrees" if ratings are scarce, see `air_recsys.models.engines.scaling`.
     user_graph_reg, item_graph_reg : {"auto", 0}
         Whether a graph of the users (of the items) is learned from the posterior, one step per sweep; 0 leaves it out.
-        Scores do not depend on it.
+        Scores depend on that of the items, by `graph_residuals`.
+    graph_residuals : float or "auto"
+        Strength of the item graph in scores: what factors and biases leave of a user's ratings is carried to the items
+        near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise; "auto" is 8, and
+        0 leaves it out.
     time : {None, "drift"}
         "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
         scales and strengths, see `air_recsys.nn.drift.drift`.
@@ -209,6 +213,7 @@ class Sweeping(Solver):
     pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
+    graph_residuals: float | str = real("auto", besides=("auto",))
     time: str | None = choice(None, (None, "drift"))
     user_graph_strength: float | str = real("auto", maximum=0.99, besides=("auto",))
     item_graph_strength: float | str = real("auto", maximum=0.99, besides=("auto",))
@@ -233,8 +238,10 @@ class Variational(Sweeping):
 
     Parameters
     ----------
-    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time, user_graph_strength, item_graph_strength
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, graph_residuals, time
         See `Sweeping`; 12 sweeps by default.
+    user_graph_strength, item_graph_strength
+        See `Sweeping`.
 
     Examples
     --------
@@ -251,11 +258,13 @@ class Langevin(Sweeping):
 
     Parameters
     ----------
-    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time, user_graph_strength, item_graph_strength
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, graph_residuals, time
         See `Sweeping`; 120 sweeps by default. The first fifth is not kept, nor is it chosen by a validation part. The
         first five sweeps (a tenth of fewer than 50) are those of `Variational`. If the covariances of all users and
         items need more than 1 GiB, or more than `max_memory` leaves, none is: the samples then start from random
         numbers, and 200 sweeps are better.
+    user_graph_strength, item_graph_strength
+        See `Sweeping`.
     """
 
     name: ClassVar[str] = "langevin"

@@ -18,12 +18,14 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
 from air_recsys.models.spread import Spread, facts_of
+from air_recsys.nn.residuals import RowProcesses
 
 Value = TypeVar("Value")
 
@@ -127,6 +129,8 @@ class FittedState:
         Of a model without a posterior: its errors on hidden ratings, once they were measured.
     calibration : RankCalibration, optional
         Of models that say how probable the items of a list are.
+    residual_strength : float
+        Strength of what the item graph carries from rated items to others, `air_recsys.nn.residuals`; 0 for none.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -148,6 +152,7 @@ class FittedState:
     n_new_items: int = 0  # the last of the items, which came after the training
     spread: Spread | None = None
     calibration: RankCalibration | None = None
+    residual_strength: float = 0.0
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -244,12 +249,37 @@ class FittedState:
         times = data.timestamps
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
 
+    @property
+    def residuals(self) -> np.ndarray:
+        """What factors, biases and times leave of the training ratings, (n_ratings,)."""
+        return self.steady_ratings - self.factors.scores(self.data.user_index, self.data.item_index)
+
     def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
         """The score of each pair of indices, at a time where given, limited as `clips` says."""
+        scores = self.factor_scores(users, items, times)
+        if self.carried is not None:
+            scores = scores + self.carried.scores(users, items)
+        return self.limited(scores, clips)
+
+    def factor_scores(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """The part of the score of each pair that factors and biases make, at a time where given."""
         scores = self.factors.scores(users, items)
         if times is not None and self.drift is not None:
             scores = scores + self.drift.at(users, items, times)[0]
-        return self.limited(scores, clips)
+        return scores
+
+    @property
+    def carried(self) -> CarriedResiduals | None:
+        """What the item graph carries from rated items to others; None where scores do not have it."""
+        graph = self.item_graph
+        if not self.residual_strength or graph is None:
+            return None
+
+        def make() -> CarriedResiduals:
+            processes = RowProcesses.of_graph(graph.to_scipy(), self.residual_strength)
+            return CarriedResiduals(self.data, self.residuals, processes)
+
+        return self.once("carried residuals", make)
 
     @property
     def knows_deviations(self) -> bool:

@@ -16,7 +16,9 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.base import check_no_y
+from air_recsys.models.carried import item_agreement
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.given import with_similarities
@@ -286,12 +288,26 @@ class TrainedRecommender(SolvesRows):
                 )
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
-                self._state = None if whole is None else replace(state, data=whole)
+                self._state = None if whole is None else self._carrying(replace(state, data=whole))
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:
             raise result.error
         return self
+
+    @property
+    def residual_strength(self) -> float:
+        """The strength of what the item graph carries from rated items to others; 0 for none."""
+        return 0.0
+
+    def _carrying(self, state: FittedState) -> FittedState:
+        """A trained state whose item graph carries residuals."""
+        strength, factors = self.settled(state.chosen.values).residual_strength, state.factors.item_factors
+        if not strength or state.item_graph is None or not factors.shape[1]:
+            return state
+        edges = item_agreement(state.data, state.residuals, factors)
+        graph = SimilarityGraph(edges, state.data.item_ids, "item")
+        return replace(state, item_graph=graph, residual_strength=strength)
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""

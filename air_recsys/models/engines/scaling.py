@@ -20,6 +20,7 @@ _DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values
 # Chosen on validation parts of Syn-Netflix and of made matrices, see benchmarks/reports/accuracy.md.
 _EPOCHS, _CELLS, _STEP, _START, _TRAVEL = 6000, 30_000, 0.3, 0.03, 30.0
 _REFRESH = 100
+RESIDUALS = 8.0  # strength of what the item graph carries, see benchmarks/reports/graph-residuals.md
 _FULL_WIDTH, _NARROW = 500, 64  # rows and columns up to which a matrix is completed as a whole, and the width above
 # Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see the same page.
 _AUTO_STRENGTH, _AUTO_STRENGTH_OF_LEVELS = 3.0, 0.5

@@ -19,6 +19,7 @@ from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
 
+_CARRIED = 4_000_000  # scores that the item graph adds to, held at a time
 _SOURCES = pd.Series(["popular", "model"]).array
 # Users, and their places among those asked for, to items and products + item biases, (b, n).
 FindBest = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -84,14 +85,24 @@ def best_items_of(
     device: torch.device,
     allowed: Allowed,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The n best items of some users, of those that are allowed, and products + item biases, (b, n) each."""
+    """The n best items of some users, of those allowed, and scores without user bias and mean, (b, n) each."""
     if not allowed.n_left:
         return np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
     common = allowed.common
     if common is not None and left_out is not None:
         left_out = sp.csr_array(left_out[:, common])
-    found, scores = top_items_of(catalogue_of(state, device, common), state.factors.user_factors[users], n, left_out)
+    own, catalogue = state.factors.user_factors[users], catalogue_of(state, device, common)
+    if state.carried is None:
+        found, scores = top_items_of(catalogue, own, n, left_out)
+        return among(common, found), scores
+    found, scores = np.empty((users.size, n), np.int64), np.empty((users.size, n))
+    for start in range(0, users.size, step := max(1, _CARRIED // state.data.n_items)):
+        block = slice(start, start + step)
+        added = state.carried.rows(users[block]).toarray()
+        added = added if common is None else np.ascontiguousarray(added[:, common])
+        hidden = None if left_out is None else left_out[block]
+        found[block], scores[block] = top_items_of(catalogue, own[block], n, hidden, added=added)
     return among(common, found), scores
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -73,9 +73,17 @@ def top_items(
 
 
 def top_items_of(
-    catalogue: Catalogue, users: np.ndarray, n: int, hidden: Csr | None, block_size: int | None = None
+    catalogue: Catalogue,
+    users: np.ndarray,
+    n: int,
+    hidden: Csr | None,
+    block_size: int | None = None,
+    added: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The lists of `top_items`, for items that many calls rank; nothing is checked."""
+    """The lists of `top_items`, for items that many calls rank; `added` (b, n_items) is part of the scores.
+
+    Nothing is checked.
+    """
     users = np.require(users, catalogue.numbers, ["C", "W"])
     n_users, n_items, target = len(users), len(catalogue), catalogue.device
     size = _default_block(n_items, target) if block_size is None else block_size
@@ -83,11 +91,11 @@ def top_items_of(
     items = np.full((n_users, n), -1, dtype=np.int64)
     scores = np.full((n_users, n), -np.inf, dtype=catalogue.numbers)
     together = max(size, _CANDIDATES // n)
+    beside = _Beside(hidden, None if added is None else _tensor(added).to(target))
     for start in range(0, n_users, together):
         rows = slice(start, min(start + together, n_users))
-        whole = rows.stop - start == n_users
-        own, left_out = _tensor(users[rows]).to(target), hidden if whole or hidden is None else hidden[rows]
-        best, chosen = _best(catalogue, own, left_out, min(n, n_items), buffer)
+        own, of_rows = _tensor(users[rows]).to(target), beside if rows.stop - start == n_users else beside.of(rows)
+        best, chosen = _best(catalogue, own, of_rows, min(n, n_items), buffer)
         items[rows, : best.shape[1]] = torch.where(best.isneginf(), -1, chosen).cpu().numpy()
         with np.errstate(over="ignore"):  # factors in single precision may have scores beyond it
             scores[rows, : best.shape[1]] = best.cpu().numpy()
@@ -118,30 +126,54 @@ def _default_block(n_items: int, device: torch.device) -> int:
     return most if device.type == "cuda" else min(most, max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
-def _hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
-    """Set the scores of seen items to -inf, in place, and return the scores; `start` is the first row in `seen`."""
-    if seen is not None:
-        indptr = seen.indptr[start : start + len(block) + 1].astype(np.int64)
-        rows = np.repeat(np.arange(len(block)), np.diff(indptr))
-        places = rows * block.shape[1] + seen.indices[indptr[0] : indptr[-1]]
-        block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
-    return block
+class _Beside(NamedTuple):
+    """What is known of the scores of some users beside products and offsets."""
+
+    hidden: Csr | None  # (b, n_items), whose stored entries are left out
+    added: torch.Tensor | None  # (b, n_items), a part of the scores
+
+    def of(self, rows: Any) -> _Beside:
+        """The same of some of the users."""
+        hidden, added = (None if each is None else each[rows] for each in self)
+        return _Beside(hidden, added)
+
+    def applied(self, block: torch.Tensor, start: int = 0) -> torch.Tensor:
+        """Add what is added and set hidden scores to -inf, in place, and return the scores from user `start` on."""
+        if self.added is not None:
+            block += self.added[start : start + len(block)]
+        if self.hidden is not None:
+            indptr = self.hidden.indptr[start : start + len(block) + 1].astype(np.int64)
+            rows = np.repeat(np.arange(len(block)), np.diff(indptr))
+            places = rows * block.shape[1] + self.hidden.indices[indptr[0] : indptr[-1]]
+            block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
+        return block
+
+    @property
+    def largest(self) -> torch.Tensor | float:
+        """The largest size of what is added to the scores of each user, (b,)."""
+        return 0.0 if self.added is None else self.added.abs().amax(dim=1)
+
+    def added_at(self, items: torch.Tensor) -> torch.Tensor | float:
+        """What is added to the scores of some items of each user, (b, m)."""
+        return 0.0 if self.added is None else self.added.gather(1, items)
 
 
 def _best(
-    catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, n: int, buffer: torch.Tensor
+    catalogue: Catalogue, users: torch.Tensor, beside: _Beside, n: int, buffer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The n best items of each user and their scores in double precision, both (b, n)."""
-    reach = catalogue.reach(users)
+    reach = catalogue.reach(users) + beside.largest
     tolerance = ties.tolerance_of(reach)
     values = torch.empty((len(users), n), dtype=torch.float64, device=users.device)
     items = torch.empty((len(users), n), dtype=torch.int64, device=users.device)
     left = torch.arange(len(users), device=users.device)  # whose lists are not settled
     first = n + max(4, n // 16)
     for size in [size for size in (first, _WIDER * first) if size < len(catalogue)]:
-        asked, hidden = (users, seen) if len(left) == len(users) else (users[left], _of(seen, left))
-        near, found = _candidates(catalogue, asked, hidden, size, buffer)
-        exact = torch.where(near.isneginf(), -torch.inf, catalogue.exact(asked, found))
+        whole = len(left) == len(users)
+        asked, of_asked = (users, beside) if whole else (users[left], beside.of(left.cpu().numpy()))
+        near, found = _candidates(catalogue, asked, of_asked, size, buffer)
+        exact = catalogue.exact(asked, found) + of_asked.added_at(found)
+        exact = torch.where(near.isneginf(), -torch.inf, exact)
         others = near[:, -1] + catalogue.error(reach[left])  # -inf where all others are seen
         sure, *found = ties.choose(exact, found, n, tolerance[left], others)
         values[left[sure]], items[left[sure]] = (each[sure] for each in found)
@@ -149,7 +181,7 @@ def _best(
         if not len(left):
             return values, items
     for rows in left.split(max(1, _CACHE_ENTRIES // len(catalogue))):
-        scores = _hide(catalogue.exact_of_all(users[rows]), _of(seen, rows))
+        scores = beside.of(rows.cpu().numpy()).applied(catalogue.exact_of_all(users[rows]))
         if scores.isnan().any():
             raise DataError("expected scores without NaN: the factors or the offsets hold NaN or are infinite")
         values[rows], items[rows] = ties.best(scores, n, tolerance[rows])
@@ -157,7 +189,7 @@ def _best(
 
 
 def _candidates(
-    catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, size: int, buffer: torch.Tensor
+    catalogue: Catalogue, users: torch.Tensor, beside: _Beside, size: int, buffer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The highest approximate scores of each user and their items, both (b, size), best first."""
     scores = torch.empty((len(users), size), dtype=buffer.dtype, device=users.device)
@@ -165,9 +197,5 @@ def _candidates(
     for start in range(0, len(users), len(buffer)):
         rows = slice(start, min(start + len(buffer), len(users)))
         block = catalogue.approximate(users[rows], buffer[: rows.stop - start])
-        torch.topk(_hide(block, seen, start), size, out=(scores[rows], items[rows]))
+        torch.topk(beside.applied(block, start), size, out=(scores[rows], items[rows]))
     return scores, items
-
-
-def _of(seen: Csr | None, rows: torch.Tensor) -> Csr | None:
-    return None if seen is None else seen[rows.cpu().numpy()]

@@ -71,7 +71,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "chosen": state.chosen.to_json(),
         "features": features_to_json(state.data),
     }
-    return attributes | ({"n_new_items": state.n_new_items} if state.n_new_items else {}), arrays
+    later = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
+    return attributes | {name: value for name, value in later.items() if value}, arrays
 
 
 def state_from_contents(contents: Contents) -> FittedState:
@@ -98,7 +99,15 @@ def state_from_contents(contents: Contents) -> FittedState:
         n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
         spread=_spread(arrays),
         calibration=RankCalibration.of_array(arrays["calibration"]) if "calibration" in arrays else None,
+        residual_strength=_strength(attributes),
     )
+
+
+def _strength(attributes: Mapping[str, Any]) -> float:
+    strength = float(attributes.get("residual_strength", 0.0))
+    if not 0 <= strength <= LARGEST:
+        raise ValueError(f"expected a residual_strength from 0 on, found {strength}")
+    return strength
 
 
 def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:

@@ -1,0 +1,80 @@
+"""What the item graph carries from the items that users have rated to others: a part of the scores of a posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.graphs.agreement import agreement_graph
+from air_recsys.nn.residuals import RowProcesses
+
+_KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
+_SHARE = 0.2  # of the users, asked for before they are made
+
+
+class CarriedResiduals:
+    """The residuals of all users, and what they say of other items.
+
+    Parameters
+    ----------
+    data : Interactions
+    residuals : ndarray, shape (n_ratings,)
+        What factors and biases leave of the ratings of `data`.
+    processes : RowProcesses
+        Of users over the items.
+
+    Coefficients are made for the users who are asked for; of few ratings all are kept once many have been. They are
+    the same to the bit.
+    """
+
+    def __init__(self, data: Interactions, residuals: np.ndarray, processes: RowProcesses) -> None:
+        self.processes, self._weights = processes, None
+        self._residuals = of_pairs(data, residuals)
+        if data.weights is not None:
+            self._weights = of_pairs(data, data.weights)
+        self._kept: sp.csr_array | None = None
+        self._n_asked = 0
+
+    def coefficients(self, users: np.ndarray) -> sp.csr_array:
+        """The coefficients of some users at the items that they have rated, (b, n_items)."""
+        kept, n_users = self._kept, self._residuals.shape[0]
+        if kept is None:
+            self._n_asked += users.size
+            if self._n_asked < _SHARE * n_users or self._residuals.nnz > _KEPT:
+                return self._of(users)
+            self._kept = kept = self._of(np.arange(n_users))
+        return kept[users]
+
+    def _of(self, users: np.ndarray) -> sp.csr_array:
+        weights = None if self._weights is None else self._weights[users].data
+        return self.processes.coefficients(self._residuals[users], weights)
+
+    def rows(self, users: np.ndarray) -> sp.csr_array:
+        """What is added to the scores of some users, for all items, (b, n_items)."""
+        return self.processes.of(self.coefficients(users))
+
+    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """What is added to the score of each pair of indices, (n,)."""
+        different, place = np.unique(users, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        found = np.empty(users.size)
+        found[order] = self.processes.at(self.coefficients(different), place[order], items[order])
+        return found
+
+    def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
+        """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
+        own = self.coefficients(np.array([user])).toarray()[0, rated]
+        return self.processes.strength / 2 * own * self.processes.edges[[item]].toarray()[0, rated]
+
+
+def of_pairs(data: Interactions, values: np.ndarray) -> sp.csr_array:
+    """Values of the ratings as a matrix of users and items, zeros included."""
+    shape = data.n_users, data.n_items
+    return sp.csr_array((values.astype(np.float64), (data.user_index, data.item_index)), shape=shape)
+
+
+def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.ndarray) -> sp.csr_array:
+    """The graph of items that carries residuals, (n_items, n_items); ratings count by the root of their weights."""
+    counted = residuals if data.weights is None else residuals * np.sqrt(data.weights)
+    return agreement_graph(item_factors, sp.csr_array(of_pairs(data, counted).T))
