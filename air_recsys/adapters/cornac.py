@@ -223,9 +223,12 @@ class CornacAIR(RanksTies, ANNMixin):
         users, items, user_biases, item_biases, mean = self._fitted_factors()
         self.check_known(user_idx, item_idx)
         own = users[user_idx].astype(np.float64)  # in single precision equal items would differ by rounding
+        carried = self.model_.carried_ if self.is_fitted else None
         if item_idx is None:
-            return items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
-        return items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
+            scores = items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
+            return scores if carried is None else scores + carried.rows(np.array([user_idx])).toarray()[0]
+        score = items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
+        return score if carried is None else score + carried.scores(np.array([user_idx]), np.array([item_idx]))[0]
 
     def _fitted_factors(self) -> Factors:
         if self._factors is None:
@@ -233,7 +236,7 @@ class CornacAIR(RanksTies, ANNMixin):
         return self._factors
 
     def get_vector_measure(self) -> str:
-        """Cornac's name of the dot product, by which the vectors rank as by `score`."""
+        """Cornac's name of the dot product: the vectors rank as `score` does, but for what the item graph adds."""
         return MEASURE_DOT
 
     def get_user_vectors(self) -> np.ndarray:

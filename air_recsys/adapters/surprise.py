@@ -208,9 +208,11 @@ class SurpriseAIR(AlgoBase):
         user, item = self._further[0].get(u, u), self._further[1].get(i, i)
         knows_user = user is not u or self.trainset.knows_user(u)
         knows_item = item is not i or self.trainset.knows_item(i)
-        if knows_user and knows_item:
-            return float(self._user_vectors[user].dot(self._item_vectors[item]))
         model = self.model_
+        if knows_user and knows_item:
+            carried = model.carried_
+            added = 0.0 if carried is None else carried.scores(np.array([user]), np.array([item]))[0]
+            return float(self._user_vectors[user].dot(self._item_vectors[item]) + added)
         if not (knows_user or knows_item):
             raise PredictionImpossible("User and item are unknown.")
         if not (getattr(self, "biases", True) and getattr(self, "center", True)):  # a posterior has both

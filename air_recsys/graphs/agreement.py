@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.graphs.candidates import near_rows
+from air_recsys.graphs.candidates import nearest_among, search_for
+from air_recsys.graphs.laplacian import squared_norms
 
 N_EDGES = 20
 _CANDIDATES = 60
@@ -49,48 +50,82 @@ def agreement_graph(points: np.ndarray, residuals: sp.csr_array, n_edges: int = 
     >>> bool(graph[0, 1] > graph[1, 2])
     True
     """
+    if len(points) < 2:
+        return sp.csr_array((len(points),) * 2)
+    edges = _strongest(points, residuals, np.arange(len(points)), points, n_edges)
+    return sp.csr_array(edges.maximum(edges.T))
+
+
+def agreement_with_known(
+    points: np.ndarray, residuals: sp.csr_array, n_known: int, n_edges: int = N_EDGES
+) -> sp.csr_array:
+    """The edges of new rows, those after the first `n_known`, to the known ones, (m - n_known, n_known) of float64.
+
+    Parameters
+    ----------
+    points, residuals, n_edges
+        As in `agreement_graph`.
+
+    Examples
+    --------
+    >>> left = sp.csr_array(np.array([[1.0, -1.0], [1.0, 1.0], [1.0, -1.0]]))
+    >>> agreement_with_known(np.array([[0.0], [1.0], [0.1]]), left, 2, n_edges=1).indices
+    array([0], dtype=int32)
+    """
+    new = np.arange(n_known, len(points))
+    if not new.size or n_known < 2:
+        return sp.csr_array((new.size, n_known))
+    return sp.csr_array(_strongest(points, residuals, new, points[:n_known], n_edges)[n_known:, :n_known])
+
+
+def _strongest(
+    points: np.ndarray, residuals: sp.csr_array, rows: np.ndarray, others: np.ndarray, n_edges: int
+) -> sp.csr_array:
+    """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
     m = len(points)
-    if m < 2 or not residuals.nnz:
-        return sp.csr_array((m, m))
-    points = points - points.mean(axis=0, dtype=np.float64)
-    near = _nearest(points, min(_CANDIDATES, m - 1))
-    rows, columns = np.repeat(np.arange(m), near.shape[1]), near.ravel()
-    smaller, larger = np.minimum(rows, columns), np.maximum(rows, columns)
+    near = _nearest(points, rows, others)
+    ends = np.repeat(rows, near.shape[1])
+    smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
-    first, second = pairs // m, pairs % m
-    weights = _weights(points, residuals, first, second)[place].reshape(near.shape)
+    unit = _WIDTH * _median_distance(others)
+    weights = _weights(points, residuals, pairs // m, pairs % m, unit)[place].reshape(near.shape)
     chosen = np.argsort(-weights, axis=1, kind="stable")[:, :n_edges]
-    ends = np.take_along_axis(near, chosen, axis=1)
-    values = np.take_along_axis(weights, chosen, axis=1)
-    directed = sp.csr_array((values.ravel(), (np.repeat(np.arange(m), chosen.shape[1]), ends.ravel())), shape=(m, m))
-    directed.eliminate_zeros()
-    return sp.csr_array(directed.maximum(directed.T))
+    kept, values = np.take_along_axis(near, chosen, axis=1), np.take_along_axis(weights, chosen, axis=1)
+    entries = np.repeat(rows, chosen.shape[1]), kept.ravel()
+    edges = sp.csr_array((values.ravel(), entries), shape=(m, m))
+    edges.eliminate_zeros()
+    return edges
 
 
-def _nearest(points: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest other rows of every row, (m, k)."""
-    found = torch.from_numpy(np.ascontiguousarray(points, dtype=np.float32))
-    return near_rows(found, found, k).numpy()
+def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The nearest of others, which are the first rows, of each of some rows, (b, k)."""
+    centre = others.mean(axis=0, dtype=np.float64)
+    own, them = (torch.from_numpy((each - centre).astype(np.float32)) for each in (points[rows], others))
+    if len(others) == len(points):
+        k = min(_CANDIDATES, len(points) - 1)
+        return search_for(len(points))(them, them, k).numpy()
+    return nearest_among(own, them, squared_norms(them, them), len(others), min(_CANDIDATES, len(others) - 1)).numpy()
 
 
-def _weights(points: np.ndarray, residuals: sp.csr_array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """A of pairs of rows, (p,)."""
+def _weights(
+    points: np.ndarray, residuals: sp.csr_array, first: np.ndarray, second: np.ndarray, unit: float
+) -> np.ndarray:
+    """A of pairs of rows, (p,), with squared distances in some unit."""
     counts = np.diff(residuals.indptr).astype(np.float64)
     shared, agreed = _shared(residuals, first, second)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
-    square = float(np.square(residuals.data).mean())
+    square = float(np.square(residuals.data).mean()) if residuals.nnz else 0.0
     agreement = agreed / ((shared + _SHRUNK) * square) if square else np.zeros(shared.size)
-    distances = np.square(points[first] - points[second]).sum(axis=1)
-    unit = _WIDTH * _median_distance(points)
+    distances = np.square(points[first].astype(np.float64) - points[second]).sum(axis=1)
     near = np.exp(-distances / unit) if unit else np.ones(distances.size)
     return near * np.sqrt(jaccard) * (_FLOOR + agreement.clip(min=0))
 
 
 def _median_distance(points: np.ndarray) -> float:
     """The median squared distance of two rows, of some of them."""
-    some = points
+    some = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
     if len(points) > _SAMPLED:
-        some = points[np.random.default_rng(0).choice(len(points), _SAMPLED, replace=False)]
+        some = some[np.random.default_rng(0).choice(len(points), _SAMPLED, replace=False)]
     norms = np.square(some).sum(axis=1)
     return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
 

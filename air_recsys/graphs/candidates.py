@@ -27,6 +27,7 @@ _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache betwe
 _GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
 _TILE_COLUMNS = 20_000
 _MIN_GROUP = 3  # smaller groups save nothing
+COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs takes longer than a training
 _CLUSTER = 256  # mean number of rows in a cluster
 _COMPARED_ENTRIES = 2_000_000
 
@@ -91,6 +92,11 @@ def _nearest_in_tile(
     if -shape[0] < own < shape[1]:
         distances.diagonal(own).fill_(torch.inf)
     return least(distances, min(k, shape[1]))
+
+
+def search_for(m: int) -> Search:
+    """The search that m rows take: all pairs of few, the clusters around them of many."""
+    return nearest_rows if m <= COMPARED_BY_PAIRS else near_rows
 
 
 def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.graphs.agreement import agreement_graph
+from air_recsys.graphs.agreement import agreement_graph, agreement_with_known
 from air_recsys.nn.residuals import RowProcesses
 
 _KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
@@ -35,6 +38,12 @@ class CarriedResiduals:
             self._weights = of_pairs(data, data.weights)
         self._kept: sp.csr_array | None = None
         self._n_asked = 0
+
+    def towards(self, near: sp.csr_array) -> CarriedResiduals:
+        """The same for other items, by the known ones near each, (k, n_items)."""
+        other = copy(self)
+        other.processes = replace(self.processes, near=near)
+        return other
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
         """The coefficients of some users at the items that they have rated, (b, n_items)."""
@@ -65,7 +74,8 @@ class CarriedResiduals:
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
         own = self.coefficients(np.array([user])).toarray()[0, rated]
-        return self.processes.strength / 2 * own * self.processes.edges[[item]].toarray()[0, rated]
+        near = self.processes.edges if self.processes.near is None else self.processes.near
+        return self.processes.strength / 2 * own * near[[item]].toarray()[0, rated]
 
 
 def of_pairs(data: Interactions, values: np.ndarray) -> sp.csr_array:
@@ -78,3 +88,25 @@ def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.n
     """The graph of items that carries residuals, (n_items, n_items); ratings count by the root of their weights."""
     counted = residuals if data.weights is None else residuals * np.sqrt(data.weights)
     return agreement_graph(item_factors, sp.csr_array(of_pairs(data, counted).T))
+
+
+def with_new_items(
+    carried: CarriedResiduals, item_factors: np.ndarray, rows: sp.csr_array, degrees: np.ndarray
+) -> CarriedResiduals:
+    """What is carried to known items, and to new ones after them by their edges to these.
+
+    Parameters
+    ----------
+    carried : CarriedResiduals
+    item_factors : ndarray, shape (n_known + k, r)
+    rows : csr_array, shape (n_known + k, n_users)
+        Residuals of the items.
+    degrees : ndarray, shape (n_known,)
+        Of the graph of the known items; one without edges is near no new item.
+    """
+    edges = agreement_with_known(item_factors, rows, degrees.size)
+    own = np.asarray(edges.sum(axis=1), dtype=np.float64)
+    of_new, of_known = (sp.diags_array(np.where(each > 0, each, np.inf) ** -0.5) for each in (own, degrees))
+    scaled, size = sp.csr_array(of_new @ edges @ of_known), carried.processes.edges.shape[1]
+    scaled.resize((scaled.shape[0], size))
+    return carried.towards(sp.csr_array(sp.vstack([carried.processes.edges[: degrees.size], scaled])))

@@ -14,6 +14,7 @@ from sklearn.utils import estimator_html_repr
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
 from air_recsys.storage.markup import card
@@ -74,7 +75,7 @@ class FittedModel(BaseEstimator):
 
     @property
     def user_factors_(self) -> np.ndarray:
-        """Factors p of the users, (n_users, r): a score is mean + b_u + c_i + p_u . q_i, as ratings are."""
+        """Factors p of the users, (n_users, r): a score is mean + b_u + c_i + p_u . q_i and what `carried_` adds."""
         return self._fitted().factors.user_factors
 
     @property
@@ -96,6 +97,11 @@ class FittedModel(BaseEstimator):
     def global_mean_(self) -> float:
         """The mean that is part of every score."""
         return self._fitted().factors.mean
+
+    @property
+    def carried_(self) -> CarriedResiduals | None:
+        """What the item graph adds to scores beside factors and biases; None where scores have no such part."""
+        return self._fitted().carried
 
     @property
     def transform_graphs_(self) -> list[SimilarityGraph]:

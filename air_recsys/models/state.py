@@ -18,7 +18,7 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.carried import CarriedResiduals
+from air_recsys.models.carried import CarriedResiduals, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
@@ -271,15 +271,32 @@ class FittedState:
     @property
     def carried(self) -> CarriedResiduals | None:
         """What the item graph carries from rated items to others; None where scores do not have it."""
-        graph = self.item_graph
-        if not self.residual_strength or graph is None:
+        if not self.residual_strength or self.origin.item_graph is None:
             return None
+        return self.once("carried residuals", self._carried_to_new if self.alone == "item" else self._carried)
 
-        def make() -> CarriedResiduals:
-            processes = RowProcesses.of_graph(graph.to_scipy(), self.residual_strength)
-            return CarriedResiduals(self.data, self.residuals, processes)
+    def _carried(self) -> CarriedResiduals:
+        assert self.item_graph is not None
+        graph = self.item_graph.to_scipy()
+        found = CarriedResiduals(self.data, self.residuals, RowProcesses.of_graph(graph, self.residual_strength))
+        if not self.n_new_items:
+            return found
+        degrees = np.asarray(graph.sum(axis=1))[: self.data.n_items - self.n_new_items]
+        rows = sp.csr_array(of_pairs(self.data, self.residuals).T)
+        return with_new_items(found, self.factors.item_factors, rows, degrees)
 
-        return self.once("carried residuals", make)
+    def _carried_to_new(self) -> CarriedResiduals:
+        """Of new items alone: from the known items to these."""
+        known, (items, _) = self.origin, self.origin.factors.of("item")
+        assert known.carried is not None
+        assert known.item_graph is not None
+        rows = [sp.csr_array(of_pairs(each.data, each.residuals).T) for each in (known, self)]
+        factors = np.concatenate([items, self.factors.item_factors])
+        degrees = np.asarray(known.item_graph.to_scipy().sum(axis=1))
+        whole = with_new_items(known.carried, factors, sp.csr_array(sp.vstack(rows)), degrees)
+        near = whole.processes.near
+        assert near is not None
+        return whole.towards(near[degrees.size :])
 
     @property
     def knows_deviations(self) -> bool:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.graphs.candidates import Search, near_rows, nearest_rows
+from air_recsys.graphs.candidates import COMPARED_BY_PAIRS, Search, search_for
 from air_recsys.graphs.laplacian import (
     ADJACENCIES,
     GraphTerm,
@@ -32,7 +32,6 @@ from air_recsys.graphs.laplacian import (
 from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
 
 _SPARSE_BELOW = 0.05
-_COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take longer than the training
 
 
 class AdaptiveLaplacian(Protocol):
@@ -202,8 +201,8 @@ class SparseLaplacian(AdaptiveLaplacian):
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
-        old, exact = self.neighbors, self._search or nearest_rows
-        search = exact if len(points) <= _COMPARED_BY_PAIRS else near_rows
+        old, given = self.neighbors, self._search if len(points) <= COMPARED_BY_PAIRS else None
+        search = given or search_for(len(points))
         self._set_neighbors(search(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 

@@ -45,6 +45,8 @@ class RowProcesses:
         :math:`D^{-1/2} A D^{-1/2}`, symmetric with an empty diagonal, see `of_graph`.
     strength : float
         t >= 0.
+    near : csr_array, shape (k, n), optional
+        The columns near each of those that are asked for, in the unit of `edges`; by default `edges` itself.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class RowProcesses:
 
     edges: sp.csr_array
     strength: float
+    near: sp.csr_array | None = None
 
     @classmethod
     def of_graph(cls, adjacency: sp.csr_array, strength: float) -> RowProcesses:
@@ -63,7 +66,7 @@ class RowProcesses:
         return cls(scaled_adjacency(sp.csr_array(adjacency, dtype=np.float64)), strength)
 
     def coefficients(self, residuals: sp.csr_array, weights: np.ndarray | None = None) -> sp.csr_array:
-        """A of rows, at the entries of their residuals, (b, n).
+        """The coefficients a of rows, at the entries of their residuals, (b, n).
 
         Parameters
         ----------
@@ -80,13 +83,15 @@ class RowProcesses:
         return solved
 
     def of(self, coefficients: sp.csr_array) -> sp.csr_array:
-        """F of rows at all columns, (b, n)."""
-        return sp.csr_array(coefficients @ self.edges) * (self.strength / 2)
+        """The processes f of rows at all columns that are asked for, (b, k)."""
+        reached = self.edges if self.near is None else sp.csr_array(self.near.T)
+        return sp.csr_array(coefficients @ reached) * (self.strength / 2)
 
     def at(self, coefficients: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """F at pairs of a row of `coefficients`, ascending, and a column, (p,)."""
+        """The processes f at pairs of a row of `coefficients`, ascending, and a column that is asked for, (p,)."""
         found, n = np.empty(rows.size), coefficients.shape[1]
-        counts, own = np.diff(self.edges.indptr), np.zeros(0)
+        edges = self.edges if self.near is None else self.near
+        counts, own = np.diff(edges.indptr), np.zeros(0)
         for start, stop in self._blocks(coefficients):
             block = sp.coo_array(coefficients[start:stop])
             own = own if own.size >= (stop - start) * n else np.zeros((stop - start) * n)
@@ -95,9 +100,9 @@ class RowProcesses:
             first, last = np.searchsorted(rows, (start, stop))
             for pairs in _parts(first, last, counts[columns[first:last]]):
                 sizes = counts[columns[pairs]]
-                near = ranges(self.edges.indptr[columns[pairs]].astype(np.int64), sizes)
-                place = np.repeat((rows[pairs] - start) * np.int64(n), sizes) + self.edges.indices[near]
-                found[pairs] = sums(self.edges.data[near] * own[place], sizes)
+                near = ranges(edges.indptr[columns[pairs]].astype(np.int64), sizes)
+                place = np.repeat((rows[pairs] - start) * np.int64(n), sizes) + edges.indices[near]
+                found[pairs] = sums(edges.data[near] * own[place], sizes)
             own[places] = 0.0
         return found * (self.strength / 2)
 
@@ -108,7 +113,7 @@ class RowProcesses:
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
     def _solved(self, residuals: sp.csr_array, weights: np.ndarray | None) -> np.ndarray:
-        """A of a block of rows, in the order of their residuals."""
+        """The coefficients a of a block of rows, in the order of their residuals."""
         counts, matrix, half = np.diff(residuals.indptr), self._among_own(residuals), self.strength / 2
         if weights is None:
             highest = np.full(residuals.nnz, 1 + 2 * half)

@@ -41,10 +41,11 @@ class FaissItems:
     so the nearest items, by distance or by cosine, are again the best ones. That is for services and kinds of index
     that know no inner product.
 
-    The index finds candidates; their scores are then computed from the factors, and tie as in
-    `air_recsys.models.ranking.ties`. An exact index ("Flat") gives what `recommend` gives: where single precision may
-    have hidden an item, all items are looked at. An approximate one may miss items, and may return fewer than n; how
-    much it looks at is set on `index`, such as ``index.nprobe`` of an "IVF" index.
+    The index finds candidates by factors and biases; their whole scores, with what the item graph carries to them,
+    are then computed, and tie as in `air_recsys.models.ranking.ties`. An exact index ("Flat") gives what `recommend`
+    gives: where single precision or the item graph may have hidden an item, all items are looked at. An approximate
+    one may miss items, and may return fewer than n; how much it looks at is set on `index`, such as ``index.nprobe``
+    of an "IVF" index.
 
     The index is that of the model as it was: after a further training make a new one.
 
@@ -183,9 +184,13 @@ class FaissItems:
         hidden = (items < 0) if seen is None else (items < 0) | _are_seen(items, seen)
         own, found = torch.from_numpy(factors.user_factors[users]), torch.from_numpy(np.where(items < 0, 0, items))
         reach, exact = catalogue.reach(own), catalogue.exact(own, found)
-        others = torch.full_like(reach, -torch.inf)
+        others, added = torch.full_like(reach, -torch.inf), None
         if self._is_exact and size < len(catalogue):
             others = exact[:, -1] + torch.from_numpy(self._error(queries)) + catalogue.error(reach)
+        if self._state.carried is not None:
+            added = self._state.carried.rows(users).toarray()
+            exact += torch.from_numpy(np.take_along_axis(added, found.numpy(), axis=1))
+            others += torch.from_numpy(added.max(axis=1))
         exact[torch.from_numpy(hidden)] = -torch.inf
         sure, *best = ties.choose(exact, found, n, ties.tolerance_of(reach), others)
         scores, items = (each.numpy().copy() for each in best)
@@ -194,7 +199,9 @@ class FaissItems:
         if not sure.all():
             again = (~sure).numpy()
             left_out = None if seen is None else seen[again]
-            items[again], scores[again] = top_items_of(catalogue, factors.user_factors[users[again]], n, left_out)
+            of_them = None if added is None else added[again]
+            asked = factors.user_factors[users[again]]
+            items[again], scores[again] = top_items_of(catalogue, asked, n, left_out, added=of_them)
         return items, scores
 
     def _error(self, queries: np.ndarray) -> np.ndarray:

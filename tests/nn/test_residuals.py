@@ -1,0 +1,124 @@
+"""Processes of rows over a graph of the columns: their equations solved densely, and the laws of the kernel."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys.nn.residuals import RowProcesses, chebyshev
+
+
+def graph_of(n: int = 12, seed: int = 0) -> sp.csr_array:
+    """A symmetric graph whose last column is isolated."""
+    dense = np.random.default_rng(seed).random((n, n)) * (np.random.default_rng(seed + 1).random((n, n)) < 0.3)
+    dense = np.triu(dense, 1)
+    dense[:, -1] = 0
+    return sp.csr_array(dense + dense.T)
+
+
+def residuals_of(m: int = 9, n: int = 12, seed: int = 2) -> sp.csr_array:
+    """Residuals of rows, of which the first has none and the second all."""
+    rng = np.random.default_rng(seed)
+    observed = rng.random((m, n)) < 0.5
+    observed[:2] = [[False], [True]]
+    row, column = np.nonzero(observed)
+    return sp.csr_array((rng.standard_normal(row.size), (row, column)), shape=(m, n))
+
+
+def kernel_of(processes: RowProcesses) -> np.ndarray:
+    return (np.eye(processes.edges.shape[0]) + processes.edges.toarray()) / 2
+
+
+def solved_densely(
+    processes: RowProcesses, residuals: sp.csr_array, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """a and f of each row, by dense equations."""
+    kernel, t = kernel_of(processes), processes.strength
+    coefficients, found = np.zeros(residuals.shape), np.zeros(residuals.shape)
+    for row in range(residuals.shape[0]):
+        entries = slice(*residuals.indptr[row : row + 2])
+        own, values = residuals.indices[entries], residuals.data[entries]
+        matrix = np.diag(1 / weights[entries]) + t * kernel[np.ix_(own, own)]
+        coefficients[row, own] = np.linalg.solve(matrix, values)
+        found[row] = t * (kernel - np.diag(kernel.diagonal())) @ coefficients[row]
+    return coefficients, found
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.5, 8.0, 200.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coefficients_and_processes_are_those_of_dense_equations(strength: float, weighted: bool) -> None:
+    processes, residuals = RowProcesses.of_graph(graph_of(), strength), residuals_of()
+    weights = np.random.default_rng(3).uniform(0.2, 5, residuals.nnz) if weighted else np.ones(residuals.nnz)
+    expected, everywhere = solved_densely(processes, residuals, weights)
+    found = processes.coefficients(residuals, weights if weighted else None)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
+    np.testing.assert_allclose(processes.of(found).toarray(), everywhere, atol=1e-6)
+    rows, columns = (each.ravel() for each in np.indices(residuals.shape))
+    np.testing.assert_allclose(processes.at(found, rows, columns), processes.of(found).toarray().ravel(), atol=1e-12)
+
+
+def test_the_kernel_is_a_low_pass_with_eigenvalues_from_0_to_1() -> None:
+    values = np.linalg.eigvalsh(kernel_of(RowProcesses.of_graph(graph_of(), 1.0)))
+    assert values.min() >= -1e-12
+    assert values.max() == pytest.approx(1)
+
+
+def test_an_isolated_column_gets_nothing_and_gives_nothing() -> None:
+    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
+    found = processes.of(processes.coefficients(residuals)).toarray()
+    assert not found[:, -1].any()
+    changed = residuals.toarray()
+    changed[1, -1] += 3
+    again = processes.of(processes.coefficients(sp.csr_array(changed)))
+    np.testing.assert_allclose(again.toarray()[1], found[1], atol=1e-12)
+
+
+def test_a_row_has_the_same_bits_alone_and_beside_others() -> None:
+    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
+    whole = processes.coefficients(residuals).toarray()
+    for row in range(residuals.shape[0]):
+        alone = processes.coefficients(sp.csr_array(residuals[[row]]))
+        assert (alone.toarray()[0] == whole[row]).all()
+
+
+def test_columns_in_another_order_have_the_same_processes() -> None:
+    graph, residuals = graph_of(), residuals_of()
+    order = np.random.default_rng(4).permutation(12)
+    moved = RowProcesses.of_graph(sp.csr_array(graph.toarray()[np.ix_(order, order)]), 8.0)
+    found = moved.of(moved.coefficients(sp.csr_array(residuals.toarray()[:, order]))).toarray()
+    processes = RowProcesses.of_graph(graph, 8.0)
+    np.testing.assert_allclose(found, processes.of(processes.coefficients(residuals)).toarray()[:, order], atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_processes_have_the_unit_of_the_residuals(unit: float) -> None:
+    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
+    found = processes.of(processes.coefficients(unit * residuals)).toarray()
+    np.testing.assert_allclose(found, unit * processes.of(processes.coefficients(residuals)).toarray(), rtol=1e-9)
+
+
+def test_a_value_of_weight_0_says_nothing() -> None:
+    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
+    weights = np.ones(residuals.nnz)
+    weights[3] = 0.0
+    found = processes.coefficients(residuals, weights)
+    assert found.data[3] == 0
+    without = sp.coo_array(residuals)
+    kept = np.arange(residuals.nnz) != 3
+    fewer = sp.csr_array((without.data[kept], (without.row[kept], without.col[kept])), shape=residuals.shape)
+    np.testing.assert_allclose(found.toarray(), processes.coefficients(fewer).toarray(), atol=1e-7)
+
+
+def test_rows_without_any_residual_have_none() -> None:
+    processes = RowProcesses.of_graph(graph_of(), 8.0)
+    assert processes.of(processes.coefficients(sp.csr_array((3, 12)))).nnz == 0
+
+
+def test_chebyshev_solves_blocks_of_different_spectra() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((4, 4))
+    wide = np.eye(4) + root @ root.T
+    highest = np.repeat([np.linalg.eigvalsh(wide).max(), 1.0], [4, 2])
+    matrix, right = np.block([[wide, np.zeros((4, 2))], [np.zeros((2, 4)), np.eye(2)]]), rng.standard_normal(6)
+    np.testing.assert_allclose(
+        chebyshev(lambda x: matrix @ x, right, highest), np.linalg.solve(matrix, right), atol=1e-6
+    )
