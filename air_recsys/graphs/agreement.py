@@ -4,15 +4,17 @@ A model leaves residuals :math:`r_{iu}` at the observed pairs of rows i and colu
 one's residual tells the other's:
 
 .. math::
-    A_{ij} = \exp\Big(-\frac{|q_i - q_j|^2}{h\,m}\Big) \sqrt{J_{ij}}\,
+    A_{ij} = \exp\Big(-\frac{|q_i - q_j|^2}{h\,m}\Big)\, J_{ij}\,
              \Big(\beta + \Big[\frac{\sum_u r_{iu} r_{ju}}{(n_{ij} + n_0)\,\overline{r^2}}\Big]_+\Big),
 
 with factors q, m the median squared distance of two rows, J the Jaccard index of their columns, n_ij the number of
-shared columns. Each row keeps its k largest among the nearest by factors.
-benchmarks/reports/graph-residuals.md says how the form was chosen.
+shared columns. Each row keeps its k largest among the nearest by factors. The last factor is the agreement; a blind
+graph is without it. benchmarks/reports/graph-residuals.md says how the form was chosen.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +32,15 @@ _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 4_000_000  # entries of a dense block of rows
 
 
-def agreement_graph(points: np.ndarray, residuals: sp.csr_array, n_edges: int = N_EDGES) -> sp.csr_array:
-    """The graph of rows, symmetric with an empty diagonal, (m, m) of float64.
+class Agreement(NamedTuple):
+    """Two graphs of rows, symmetric with empty diagonals, (m, m) of float64."""
+
+    graph: sp.csr_array
+    blind: sp.csr_array  # without the agreement of residuals, so chosen without a look at them
+
+
+def agreement_graphs(points: np.ndarray, residuals: sp.csr_array, n_edges: int = N_EDGES) -> Agreement:
+    """The graph of rows whose residuals agree, and the blind one.
 
     Parameters
     ----------
@@ -46,14 +55,14 @@ def agreement_graph(points: np.ndarray, residuals: sp.csr_array, n_edges: int = 
     --------
     >>> points = np.array([[0.0], [0.1], [1.0]])
     >>> left = sp.csr_array(np.array([[1.0, -1.0], [1.0, -1.0], [1.0, 1.0]]))
-    >>> graph = agreement_graph(points, left, n_edges=1)
+    >>> graph = agreement_graphs(points, left, n_edges=1).graph
     >>> bool(graph[0, 1] > graph[1, 2])
     True
     """
     if len(points) < 2:
-        return sp.csr_array((len(points),) * 2)
-    edges = _strongest(points, residuals, np.arange(len(points)), points, n_edges)
-    return sp.csr_array(edges.maximum(edges.T))
+        return Agreement(sp.csr_array((len(points),) * 2), sp.csr_array((len(points),) * 2))
+    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges)
+    return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
 def agreement_with_known(
@@ -64,23 +73,23 @@ def agreement_with_known(
     Parameters
     ----------
     points, residuals, n_edges
-        As in `agreement_graph`.
+        As in `agreement_graphs`.
 
     Examples
     --------
     >>> left = sp.csr_array(np.array([[1.0, -1.0], [1.0, 1.0], [1.0, -1.0]]))
-    >>> agreement_with_known(np.array([[0.0], [1.0], [0.1]]), left, 2, n_edges=1).indices
-    array([0], dtype=int32)
+    >>> agreement_with_known(np.array([[0.0], [1.0], [0.1]]), left, 2, n_edges=1).toarray().argmax(axis=1)
+    array([0])
     """
     new = np.arange(n_known, len(points))
     if not new.size or n_known < 2:
         return sp.csr_array((new.size, n_known))
-    return sp.csr_array(_strongest(points, residuals, new, points[:n_known], n_edges)[n_known:, :n_known])
+    return sp.csr_array(_strongest(points, residuals, new, points[:n_known], n_edges).graph[n_known:, :n_known])
 
 
 def _strongest(
     points: np.ndarray, residuals: sp.csr_array, rows: np.ndarray, others: np.ndarray, n_edges: int
-) -> sp.csr_array:
+) -> Agreement:
     """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
     m = len(points)
     near = _nearest(points, rows, others)
@@ -88,13 +97,17 @@ def _strongest(
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
     unit = _WIDTH * _median_distance(others)
-    weights = _weights(points, residuals, pairs // m, pairs % m, unit)[place].reshape(near.shape)
-    chosen = np.argsort(-weights, axis=1, kind="stable")[:, :n_edges]
-    kept, values = np.take_along_axis(near, chosen, axis=1), np.take_along_axis(weights, chosen, axis=1)
-    entries = np.repeat(rows, chosen.shape[1]), kept.ravel()
-    edges = sp.csr_array((values.ravel(), entries), shape=(m, m))
-    edges.eliminate_zeros()
-    return edges
+    blind, agreed = _weights(points, residuals, pairs // m, pairs % m, unit)
+
+    def chosen(of_pairs: np.ndarray) -> sp.csr_array:
+        weights = of_pairs[place].reshape(near.shape)
+        best = np.argsort(-weights, axis=1, kind="stable")[:, :n_edges]
+        kept, values = np.take_along_axis(near, best, axis=1), np.take_along_axis(weights, best, axis=1)
+        edges = sp.csr_array((values.ravel(), (np.repeat(rows, best.shape[1]), kept.ravel())), shape=(m, m))
+        edges.eliminate_zeros()
+        return edges
+
+    return Agreement(chosen(blind * agreed), chosen(blind))
 
 
 def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -109,8 +122,8 @@ def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.nda
 
 def _weights(
     points: np.ndarray, residuals: sp.csr_array, first: np.ndarray, second: np.ndarray, unit: float
-) -> np.ndarray:
-    """A of pairs of rows, (p,), with squared distances in some unit."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p,)."""
     counts = np.diff(residuals.indptr).astype(np.float64)
     shared, agreed = _shared(residuals, first, second)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
@@ -118,7 +131,7 @@ def _weights(
     agreement = agreed / ((shared + _SHRUNK) * square) if square else np.zeros(shared.size)
     distances = np.square(points[first].astype(np.float64) - points[second]).sum(axis=1)
     near = np.exp(-distances / unit) if unit else np.ones(distances.size)
-    return near * np.sqrt(jaccard) * (_FLOOR + agreement.clip(min=0))
+    return near * jaccard, _FLOOR + agreement.clip(min=0)
 
 
 def _median_distance(points: np.ndarray) -> float:

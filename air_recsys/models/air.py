@@ -17,7 +17,6 @@ from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models.engines import Engine, engine_of
-from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.presets import OffersPresets, preset_parameters, shortest_call
 from air_recsys.models.ratings import BINARY
@@ -274,10 +273,15 @@ give solver='adam'
                 raise ParameterError(f"snapshot_epochs must be at most the last epoch or sweep, {last}, found {epoch}")
 
     @property
-    def residual_strength(self) -> float:
+    def residual_strength(self) -> float | str:
         """The strength of what the item graph carries from rated items to others, see `solvers.Sweeping`."""
-        strength = 0.0 if self.chooses_solver else getattr(as_solver(self.solver), "graph_residuals", 0.0)
-        return RESIDUALS if strength == AUTO else float(strength)
+        return 0.0 if self.chooses_solver else getattr(as_solver(self.solver), "graph_residuals", 0.0)
+
+    @property
+    def settings_(self) -> dict[str, Any]:
+        """Values that the training used for parameters that were "auto", by plain names."""
+        carried = self.settled(self._fitted().chosen.values).residual_strength == AUTO
+        return super().settings_ | ({"graph_residuals": self._fitted().residual_strength} if carried else {})
 
     def epochs_of_snapshots(self) -> tuple[int, ...]:
         """Epochs or sweeps at which the graphs are kept."""

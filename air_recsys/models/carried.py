@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 
@@ -9,10 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.graphs.agreement import agreement_graph, agreement_with_known
+from air_recsys.graphs.agreement import Agreement, agreement_graphs, agreement_with_known
 from air_recsys.nn.residuals import RowProcesses
 
+Covariance = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
+LEAST_AGREEMENT = 3.0  # standard errors above 0 from which residuals are carried
+_SEEN, _MOST_OF_USER = 30_000, 600  # ratings whose agreement is looked at
 _SHARE = 0.2  # of the users, asked for before they are made
 
 
@@ -84,10 +88,39 @@ def of_pairs(data: Interactions, values: np.ndarray) -> sp.csr_array:
     return sp.csr_array((values.astype(np.float64), (data.user_index, data.item_index)), shape=shape)
 
 
-def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.ndarray) -> sp.csr_array:
-    """The graph of items that carries residuals, (n_items, n_items); ratings count by the root of their weights."""
+def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.ndarray) -> Agreement:
+    """The graphs of items by agreement, (n_items, n_items); ratings count by the root of their weights."""
     counted = residuals if data.weights is None else residuals * np.sqrt(data.weights)
-    return agreement_graph(item_factors, sp.csr_array(of_pairs(data, counted).T))
+    return agreement_graphs(item_factors, sp.csr_array(of_pairs(data, counted).T))
+
+
+def agreement_beyond_fit(blind: sp.csr_array, residuals: sp.csr_array, covariance: Covariance) -> float:
+    r"""The agreement of the residuals of near items that the fit itself does not make, in standard errors.
+
+    Under a posterior without anything left, two residuals of a user have the covariance :math:`-x_i^\top S_u x_j`, as
+    the fit bends to both. So the mean over users of :math:`\sum_{ij} N_{ij} (r_i r_j + x_i^\top S_u x_j)` is 0, with
+    the edges N of a graph that was chosen without a look at the residuals.
+
+    Parameters
+    ----------
+    blind : csr_array, shape (n_items, n_items)
+        See `air_recsys.graphs.agreement.Agreement`.
+    residuals : csr_array, shape (n_users, n_items)
+    covariance : callable
+        Returns the covariances of the scores of a user at some items, (k, k).
+    """
+    edges, found, n_seen = RowProcesses.of_graph(blind, 1.0).edges, [], 0
+    for user in np.random.default_rng(0).permutation(residuals.shape[0]):
+        entries = slice(*residuals.indptr[user : user + 2])
+        own, left = residuals.indices[entries][:_MOST_OF_USER], residuals.data[entries][:_MOST_OF_USER]
+        if own.size > 1:
+            near = edges[own][:, own].toarray()
+            found.append((near * (np.outer(left, left) + covariance(user, own))).sum())
+            n_seen += own.size
+        if n_seen > _SEEN:
+            break
+    size = np.sqrt(np.square(found).sum())
+    return float(np.sum(found) / size) if size else 0.0
 
 
 def with_new_items(

@@ -198,8 +198,9 @@ class Sweeping(Solver):
         Scores depend on that of the items, by `graph_residuals`.
     graph_residuals : float or "auto"
         Strength of the item graph in scores: what factors and biases leave of a user's ratings is carried to the items
-        near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise; "auto" is 8, and
-        0 leaves it out.
+        near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise. "auto" is 8,
+        or 0 if the residuals of near items do not agree by more than three standard errors, see
+        `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out.
     time : {None, "drift"}
         "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
         scales and strengths, see `air_recsys.nn.drift.drift`.

@@ -78,6 +78,10 @@ class RowEquations(Protocol):
         """The standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
+    def covariance(self, user: int, items: np.ndarray) -> np.ndarray:
+        """The covariances of the scores of a user at some items, by what is not known of the user, (k, k)."""
+        ...
+
     def uncertainties(self, side: Side) -> np.ndarray:
         """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
         ...

@@ -18,9 +18,10 @@ from air_recsys.data.interactions import Interactions, with_features
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.base import check_no_y
-from air_recsys.models.carried import item_agreement
+from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, item_agreement, of_pairs
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
+from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.given import with_similarities
 from air_recsys.models.learned import Ending, Factors, Selection, Snapshot, history_of
 from air_recsys.models.partial_fit import with_unseen
@@ -296,18 +297,23 @@ class TrainedRecommender(SolvesRows):
         return self
 
     @property
-    def residual_strength(self) -> float:
-        """The strength of what the item graph carries from rated items to others; 0 for none."""
+    def residual_strength(self) -> float | str:
+        """The strength of what the item graph carries from rated items to others: "auto", or 0 for none."""
         return 0.0
 
     def _carrying(self, state: FittedState) -> FittedState:
-        """A trained state whose item graph carries residuals."""
+        """A trained state whose item graph carries residuals, unless these do not agree."""
         strength, factors = self.settled(state.chosen.values).residual_strength, state.factors.item_factors
-        if not strength or state.item_graph is None or not factors.shape[1]:
+        if strength == 0 or state.item_graph is None or state.equations is None or not factors.shape[1]:
             return state
-        edges = item_agreement(state.data, state.residuals, factors)
-        graph = SimilarityGraph(edges, state.data.item_ids, "item")
-        return replace(state, item_graph=graph, residual_strength=strength)
+        found = item_agreement(state.data, state.residuals, factors)
+        if strength == "auto":
+            residuals, covariance = of_pairs(state.data, state.residuals), state.equations.covariance
+            if agreement_beyond_fit(found.blind, residuals, covariance) < LEAST_AGREEMENT:
+                return state
+            strength = RESIDUALS
+        graph = SimilarityGraph(found.graph, state.data.item_ids, "item")
+        return replace(state, item_graph=graph, residual_strength=float(strength))
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""

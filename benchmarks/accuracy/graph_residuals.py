@@ -91,7 +91,7 @@ def _graph_of(
     distances = (norms[:, None] + norms - 2 * factors @ factors.T).clip(min=0)
     weights = np.exp(-distances / (width * np.median(distances)))
     if jaccard:
-        weights *= np.sqrt(shared / (counts[:, None] + counts - shared).clip(min=1))
+        weights *= shared / (counts[:, None] + counts - shared).clip(min=1)
     if agreement:
         square = np.square(state.residuals).mean()
         weights *= 0.1 + (residuals.T @ residuals / ((shared + 50) * square)).clip(min=0)

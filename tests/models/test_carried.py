@@ -15,6 +15,7 @@ from air_recsys.datasets import load_movielens_fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import rmse
 
+SMALL: dict[str, Any] = {"n_factors": 2, "random_state": 0, "device": "cpu", "graph_residuals": 8}
 MODELS = ("variational", "langevin", "drift", "weights", "features")
 
 
@@ -32,7 +33,7 @@ def ratings(n_users: int = 60, n_items: int = 40, seed: int = 0) -> pd.DataFrame
 def model(kind: str, **options: Any) -> AIR:
     frame, given = ratings(), {}
     columns, read = ["user", "item", "rating"], {}
-    parameters = {"n_factors": 2, "random_state": 0, "device": "cpu"} | options
+    parameters = SMALL | options
     if kind == "langevin":
         parameters |= {"solver": "langevin", "n_sweeps": 20}
     if kind == "drift":
@@ -88,8 +89,6 @@ def test_without_it_scores_are_those_of_factors_alone() -> None:
     users, items = (np.asarray(each) for each in pairs)
     expected = model("variational").factors_.scores(users, items).clip(*without.rating_scale_)
     np.testing.assert_array_equal(without.predict(*pairs), expected)
-    assert without.settings_.get("graph_residuals") is None
-    assert model("variational").settings_["graph_residuals"] == 8
     assert not without.explain(0, 0).near_items.count
 
 
@@ -106,13 +105,11 @@ def test_pairs_of_items_that_are_liked_alike_are_near_and_help() -> None:
     errors = [
         rmse(
             asked["rating"],
-            AIR.for_ratings(n_factors=2, random_state=0, graph_residuals=strength, device="cpu")
-            .fit(shown)
-            .predict(asked["user"], asked["item"]),
+            AIR.for_ratings(**SMALL | {"graph_residuals": strength}).fit(shown).predict(asked["user"], asked["item"]),
         )
-        for strength in (0, "auto")
+        for strength in (0, 8)
     ]
-    assert errors[1] < 0.97 * errors[0]
+    assert errors[1] < 0.98 * errors[0]
     graph = model("variational").item_graph_
     nearest = [graph.neighbors(item, 1)["item"].item() for item in range(40)]
     assert np.mean([item // 2 == near // 2 for item, near in enumerate(nearest)]) > 0.5
@@ -129,7 +126,7 @@ def test_a_folded_user_gets_what_its_own_ratings_say() -> None:
 
 
 def test_a_new_rating_counts_at_once_and_a_forgotten_one_no_longer() -> None:
-    fitted = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings()[["user", "item", "rating"]])
+    fitted = AIR.for_ratings(**SMALL).fit(ratings()[["user", "item", "rating"]])
     before = fitted.predict(7, range(40))
     own = set(ratings().query("user == 7")["item"])
     new = next(item for item in range(40) if item not in own and item ^ 1 not in own)
@@ -148,7 +145,7 @@ def test_a_new_rating_counts_at_once_and_a_forgotten_one_no_longer() -> None:
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_the_unit_of_the_ratings_does_not_matter(unit: float) -> None:
     frame = ratings()[["user", "item", "rating"]]
-    scaled = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(frame.assign(rating=unit * frame.rating))
+    scaled = AIR.for_ratings(**SMALL).fit(frame.assign(rating=unit * frame.rating))
     pairs = every_pair(scaled)
     np.testing.assert_allclose(scaled.predict(*pairs) / unit, model("variational").predict(*pairs), rtol=1e-2)
 
@@ -182,6 +179,34 @@ def test_data_without_a_graph_have_a_model(frame: pd.DataFrame) -> None:
     assert len(fitted.recommend(0, exclude_seen=False))
 
 
+def planted(left: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ratings of items on a circle, by two factors, and by what each user has for stretches of near items."""
+    rng, places = np.random.default_rng(0), 2 * np.pi * np.arange(80) / 80
+    far = np.abs(np.angle(np.exp(1j * (places[:, None] - places))))
+    local = rng.standard_normal((300, 80)) @ np.linalg.cholesky(np.exp(-far / 0.15) + 1e-9 * np.eye(80)).T
+    scores = rng.standard_normal((300, 2)) @ np.stack([np.cos(places), np.sin(places)])
+    values = scores + left * local + 0.5 * rng.standard_normal((300, 80))
+    user, item = np.nonzero(rng.random((300, 80)) < 0.5)
+    frame = pd.DataFrame({"user": user, "item": item, "rating": 10 + values[user, item]})
+    hidden = rng.random(len(frame)) < 0.1
+    return frame[~hidden], frame[hidden]
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_residuals_are_carried_where_they_agree_and_nowhere_else(solver: str) -> None:
+    options = {"solver": solver, "n_factors": 4, "random_state": 0, "device": "cpu"}
+    options |= {"n_sweeps": 30} if solver == "langevin" else {}
+    for left, expected in ((0.0, 0.0), (0.7, 8.0)):
+        shown, hidden = planted(left)
+        fitted = AIR.for_ratings(**options).fit(shown)
+        assert fitted.settings_["graph_residuals"] == expected
+        assert (fitted.carried_ is None) == (expected == 0)
+        without = AIR.for_ratings(**options, graph_residuals=0).fit(shown)
+        pairs = hidden["user"], hidden["item"]
+        errors = [rmse(hidden["rating"], each.predict(*pairs)) for each in (fitted, without)]
+        assert errors[0] <= (errors[1] if expected == 0 else 0.97 * errors[1])
+
+
 def test_a_negative_strength_is_refused() -> None:
     with pytest.raises(ParameterError, match="graph_residuals"):
         AIR.for_ratings(graph_residuals=-1).fit(ratings()[["user", "item", "rating"]])
@@ -205,7 +230,7 @@ def test_movielens_is_predicted_better(data_root) -> None:
 def test_a_new_item_gets_what_the_ratings_of_items_near_it_say() -> None:
     frame = ratings()[["user", "item", "rating"]]
     known, new = frame.query("item != 11"), frame.query("item == 11")
-    fitted = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(known)
+    fitted = AIR.for_ratings(**SMALL).fit(known)
     folded, users = fitted.fold_in(new, side="item"), fitted.interactions_.user_ids
     added = folded.carried_.scores(np.arange(users.size), np.zeros(users.size, int))
     residuals = fitted.carried_.coefficients(np.arange(users.size)).toarray()[:, 10]

@@ -18,7 +18,6 @@ from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
-    RESIDUALS,
     Scaling,
     counted_ratings,
     edges_per_node,
@@ -79,8 +78,6 @@ class PosteriorEngine:
         of_solver: dict[str, Any] = (
             {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
         )
-        if self.solver.graph_residuals == "auto" and self._learns[1]:
-            of_solver["graph_residuals"] = RESIDUALS
         for name, known, strength in zip(STRENGTH_NAMES, self.knows(data), self.strengths, strict=True):
             if known and getattr(self.solver, name) == "auto":
                 of_solver[name] = strength

@@ -28,7 +28,7 @@ from torch import Tensor
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
-from air_recsys.models.engines.posterior_scores import contributions_of, score_variances
+from air_recsys.models.engines.posterior_scores import contributions_of, score_covariance, score_variances
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import FittedState
@@ -89,6 +89,10 @@ class PosteriorRows:
         pairs = users, items
         variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
         return np.sqrt(np.square(deviations) + variance)
+
+    def covariance(self, user: int, items: np.ndarray) -> np.ndarray:
+        """The covariances of the scores of a user at some items, by what is not known of the user, (k, k)."""
+        return score_covariance(self.arrays, user, items)
 
     def uncertainties(self, side: Side) -> np.ndarray:
         """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""

@@ -141,6 +141,21 @@ def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
     return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])
 
 
+def score_covariance(arrays: PosteriorArrays, user: int, items: np.ndarray) -> np.ndarray:
+    r"""The covariances :math:`x_i^\top S x_j` of a user's scores at some items, (k, k), in the unit of the ratings.
+
+    S is the covariance of the user's factors and bias, and :math:`x = (q, 1)` of an item; with draws they are those of
+    the drawn scores.
+    """
+    unit = float(arrays.scales[0])
+    if arrays.user_covariances is None:
+        own, others = (side.astype(np.float64) for side in (arrays.users[user], arrays.items[items]))
+        scores = np.einsum("ksd,sd->ks", others[:, :, :-1], own[:, :-1]) + others[:, :, -1] + own[:, -1]
+        return unit**2 * np.atleast_2d(np.cov(scores, bias=True))
+    inputs, spread = _with_one(arrays.items[items]), symmetric(double(arrays.user_covariances[[user]])).numpy()[0]
+    return unit**2 * (inputs @ spread @ inputs.T)
+
+
 _MOST_OTHERS = 2000  # of models of draws, evenly spaced
 _BLOCK = 256
 
