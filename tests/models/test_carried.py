@@ -191,7 +191,7 @@ def test_residuals_are_carried_where_they_agree_and_nowhere_else(solver: str) ->
     graph = fitted.item_graph_
     assert graph is not None
     nearest = np.array([graph.neighbors(item, 1)["item"].item() for item in range(80)])
-    assert np.mean(np.abs((nearest - np.arange(80) + 40) % 80 - 40) <= 2) > 0.9
+    assert np.mean(np.abs((nearest - np.arange(80) + 40) % 80 - 40) <= 2) > 0.8
 
 
 def test_a_negative_strength_is_refused() -> None:
