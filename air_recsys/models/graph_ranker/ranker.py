@@ -447,21 +447,21 @@ class GraphRanker(Recommender):
         exclude: Any = None,
         device: str = "cpu",
     ) -> pd.DataFrame:
-        """The best n items of each user, as `Recommender.recommend`; on the CPU.
+        """The best n items of each user, as `Recommender.recommend`.
 
         An unknown user, and one without any item, gets the items that most users have, scored by the share of the
-        users who have them.
+        users who have them. On a GPU scores are those of the CPU up to rounding, and ties are the same.
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
-        check_choice("device", device, ("cpu", "auto"))
-        state = self._fitted()
+        place, state = resolve_device(device), self._fitted()
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length, ranker = list_length(n, allowed.n_left), ready_state(state)
+        scorers = ranker.scorers if place.type == "cpu" else ranker.scorers.on(place)
 
         def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
-            return best_lists(ranker.scorers, users, length, seen=left_out, allowed=allowed.common)
+            return best_lists(scorers, users, length, seen=left_out, allowed=allowed.common)
 
         popular, served = partial(most_liked, state, length), ranker.with_items()
         how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}

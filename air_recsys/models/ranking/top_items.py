@@ -118,7 +118,7 @@ def _default_block(n_items: int, device: torch.device) -> int:
     return most if device.type == "cuda" else min(most, max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
-def _hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
+def hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
     """Set the scores of seen items to -inf, in place, and return the scores; `start` is the first row in `seen`."""
     if seen is not None:
         indptr = seen.indptr[start : start + len(block) + 1].astype(np.int64)
@@ -149,7 +149,7 @@ def _best(
         if not len(left):
             return values, items
     for rows in left.split(max(1, _CACHE_ENTRIES // len(catalogue))):
-        scores = _hide(catalogue.exact_of_all(users[rows]), _of(seen, rows))
+        scores = hide(catalogue.exact_of_all(users[rows]), _of(seen, rows))
         if scores.isnan().any():
             raise DataError("expected scores without NaN: the factors or the offsets hold NaN or are infinite")
         values[rows], items[rows] = ties.best(scores, n, tolerance[rows])
@@ -165,7 +165,7 @@ def _candidates(
     for start in range(0, len(users), len(buffer)):
         rows = slice(start, min(start + len(buffer), len(users)))
         block = catalogue.approximate(users[rows], buffer[: rows.stop - start])
-        torch.topk(_hide(block, seen, start), size, out=(scores[rows], items[rows]))
+        torch.topk(hide(block, seen, start), size, out=(scores[rows], items[rows]))
     return scores, items
 
 
