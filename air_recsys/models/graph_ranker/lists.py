@@ -80,12 +80,8 @@ def best_lists(
             places, scores[whole] = ties.best_of(left.numpy(), n, scorers.reach)
             items[whole] = among(allowed, places)
 
-    starts = range(0, users.size, size)
-    if on_cpu:
-        in_workers(rank, starts)
-    else:
-        for start in starts:
-            rank(start)
+    for starts in [range(0, users.size, size)] if on_cpu else [[start] for start in range(0, users.size, size)]:
+        in_workers(rank, starts)  # a single item in this thread
     return items, scores
 
 
@@ -110,18 +106,13 @@ def _by_candidates(
     exact: Any = sum(weight * blocks[name].exact(items) for name, weight in weights.items())
     candidates, reach = torch.where(near.isneginf(), -torch.inf, exact), sum(weights.values())
     lowest = near[:, -1].double()
-    others = lowest + _error_on(total.device) * reach
+    rounded = 1.0 if total.device.type == "cpu" else eps_of_single_products() / torch.finfo(torch.float32).eps
+    others = lowest + _ERROR * rounded * reach  # tensor cores may round more
     others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else others
     tolerance = ties.tolerance_of(torch.full_like(lowest, reach))
     sure, values, found = ties.choose(candidates, items, n, tolerance, others)
     found = torch.where(values.isneginf(), -1, found)
     return sure.cpu().numpy(), found.cpu().numpy(), values.cpu().numpy()
-
-
-def _error_on(device: torch.device) -> float:
-    """The error of products in single precision, on a GPU with the precision that torch was asked for there."""
-    rougher = 1.0 if device.type == "cpu" else eps_of_single_products() / torch.finfo(torch.float32).eps
-    return _ERROR * rougher
 
 
 def largest_of_rows(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
