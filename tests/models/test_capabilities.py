@@ -118,7 +118,11 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     ),
     "`fold_in`, a model of new users": lambda door, model, path: asked(model.fold_in(door.new), "eve", "i3"),
     "`fold_in` of new items": lambda door, model, path: asked(
-        model.fold_in(door.new.assign(user=["u1", "u2"], item="new"), side="item"), "u3", "new"
+        model.fold_in(
+            door.new.assign(**dict(zip(door.new.columns, [["u1", "u2"], "new"], strict=False))), side="item"
+        ),
+        "u3",
+        "new",
     ),
     "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
     "`forget`": lambda door, model, path: door.fit().forget(users="u1", items="i1"),
