@@ -11,9 +11,10 @@ import torch
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
-from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError, UnansweredError
+from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
 from air_recsys.models import GraphRanker
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
+from air_recsys.models.engines.likes import LikesMemory
 from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.solvers import STRENGTH_NAMES
@@ -24,13 +25,8 @@ from air_recsys.nn.memory import readable
 
 def check_kind(model: Any) -> None:
     """Raise `ParameterError` unless a model is trained by steps that can be shared out."""
-    if isinstance(model, GraphRanker):
-        raise UnansweredError(
-            "GraphRanker has no training on several processes: model.fit trains on all cores of one machine, its "
-            "factors on a GPU by device='cuda', and within time_budget and max_memory; memory_plan tells what it takes"
-        )
-    if not isinstance(model, TrainedRecommender):
-        raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
+    if not isinstance(model, TrainedRecommender | GraphRanker):
+        raise ParameterError(f"expected a model of class AIR, DMF or GraphRanker, found {type(model).__name__}")
 
 
 def shared_engine(model: TrainedRecommender, data: Interactions | None) -> ObjectiveEngine | PosteriorEngine:
@@ -113,7 +109,10 @@ def check_ranks(group: Group, data: Extent, mark: dict[str, Any]) -> None:
 
 
 def check_memory(
-    group: Group, engine: ObjectiveEngine | PosteriorEngine, data: Interactions, max_memory: int | str | None
+    group: Group,
+    engine: ObjectiveEngine | PosteriorEngine | LikesMemory,
+    data: Interactions,
+    max_memory: int | str | None,
 ) -> None:
     """Raise `MemoryLimitError` where a rank needs more than `max_memory`, or the ranks of a machine than it has."""
     needed = _bytes_needed(group, engine, data)
@@ -124,15 +123,16 @@ def check_memory(
         if limit is not None and group.device.type == "cpu":  # one memory for all ranks of a machine
             limit //= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if limit is not None and needed > limit:
+        others = "graph_neighbors, leave a graph out (user_graph_reg=0), or take more machines"
         raise MemoryLimitError(
             f"each of {group.size} ranks needs about {readable(int(needed))}; {place} {readable(limit)}: lower "
-            "n_factors or graph_neighbors, leave a graph out (user_graph_reg=0), or take more machines"
+            f"n_factors or {'n_validation' if isinstance(engine, LikesMemory) else others}"
         )
 
 
-def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine, data: Interactions) -> float:
+def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine | LikesMemory, data: Interactions) -> float:
     """The memory of a rank."""
-    if isinstance(engine, PosteriorEngine):
+    if not isinstance(engine, ObjectiveEngine):
         return engine.memory_plan(data).total  # every rank holds the rows of all
     settings = engine.settings(data)
     graphs = [strength > 0 for strength in settings.strengths]

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from air_recsys.exceptions import AirRecsysError, DistributedError
+from air_recsys.training.ranks import Ranks
 
 Found = TypeVar("Found")
 _COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
@@ -47,7 +48,7 @@ def counted() -> Iterator[Traffic]:
         _COUNTED.reset(token)
 
 
-class Group:
+class Group(Ranks):
     """All ranks of a training, with tensors on the `device` of this rank.
 
     `traffic` is that of this rank so far. A sum over all ranks counts as in the ring that computes it, 2 (size - 1) /
@@ -83,12 +84,18 @@ class Group:
         for whole, part in zip(wholes, own, strict=True):
             whole[cut.of(self.rank)] = part
             self.traffic.add(whole.nbytes - part.nbytes)
-        parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
+        filled = [rank for rank, size in enumerate(cut.sizes) if size]
+        parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in filled]
         with self.contact():
             sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in parts]
             for each in sent:
                 each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
         return wholes
+
+    def in_line(self, own: np.ndarray) -> np.ndarray:
+        """The rows of all ranks, in rank order, however many each has."""
+        sizes = self.of_all(len(own))
+        return self.spread(Cut((0, *accumulate(sizes))), torch.from_numpy(own))[0].numpy()
 
     def as_first(self, tensor: Tensor) -> Tensor:
         """The tensor of rank 0, of the shape of that of this rank."""

@@ -54,6 +54,7 @@ def recommend(
     unknown: Literal["popular", "skip", "error"] = "popular",
     batch_size: int = 10_000,
     concurrency: int | None = None,
+    device: Literal["cpu", "cuda", "auto"] = "cpu",
     verbose: bool = False,
 ) -> Scored:
     """Write the best n items of each user of a table, as `Recommender.recommend` gives them.
@@ -81,6 +82,9 @@ def recommend(
         Users that a worker scores at a time, and whose lists are in one file.
     concurrency : int, optional
         Number of workers, each a process with the model; by default one per CPU of the cluster.
+    device : {"cpu", "cuda", "auto"}
+        Where the workers score and rank, as in `Recommender.recommend`: with "cuda" one worker by default per GPU of
+        the cluster, with "auto" likewise where it has GPUs. More workers share them.
     verbose : bool
         Show a progress bar.
 
@@ -117,6 +121,7 @@ def recommend(
     1     1     1     1
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
+    check_choice("device", device, ("cpu", "cuda", "auto"))
     target, data = _checked(model, output, batch_size, concurrency)
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
@@ -124,7 +129,7 @@ def recommend(
     list_length(n, allowed_items(data.items, items, exclude, data.users, asked).n_left)
     candidates, left_out = (_of_job(data, given, asked) for given in (items, exclude))
     schema = list_schema(table.schema.field(user).type, data.item_ids)
-    job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema)
+    job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema, device)
     return _score(model, table, target, job, batch_size, concurrency, verbose)
 
 

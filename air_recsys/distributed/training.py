@@ -20,6 +20,8 @@ from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
+from air_recsys.exceptions import ParameterError
+from air_recsys.models import GraphRanker
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
 from air_recsys.models.learned import Factors, Selection
@@ -27,10 +29,12 @@ from air_recsys.models.ratings import warn_if_constant, warn_of_constant
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.storage.validation import as_generator, check_integer, check_real
 from air_recsys.training import Callback, GradientDescent, Record
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.course import asks_to_stop
 
-Model = TypeVar("Model", bound=TrainedRecommender)
+Model = TypeVar("Model", bound=TrainedRecommender | GraphRanker)
+_TIMEOUT, _TIMEOUT_OF_LIKES = 50.0, 3600.0  # seconds
 
 
 def fit(
@@ -39,7 +43,7 @@ def fit(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 50,
-    timeout: float = 50.0,
+    timeout: float | None = None,
     callbacks: Iterable[Callback] = (),
 ) -> Model:
     """Train a model over all ranks and return it, with the same fit on every rank.
@@ -48,20 +52,26 @@ def fit(
     calls this with ``torchrun --nproc-per-node N script.py``, or with Python alone. Every rank calls it with the same
     arguments, works on its own users and items, and ends with the whole model; let one of them save it.
 
+    For likes, each rank searches on some of the hidden parts, trains the factors on a share of the users of each step,
+    and, of more than 4096 items, regresses a range of them. Regression and choice are those of one process; factors
+    are, up to the order of sums.
+
     Parameters
     ----------
-    model : AIR
+    model : AIR, DMF or GraphRanker
         With `Adam` it needs `n_factors`, and `graph_neighbors` or no graphs; "auto" gives sparse graphs at every size.
+        A `GraphRanker` needs `time_budget=None`.
     interactions : Interactions, sparse matrix, DataFrame, ndarray or ParquetRatings
         All ratings, the same on every rank. With `ParquetRatings` each rank reads its part; then only the model of
         rank 0 is fitted, with all ratings, and it stays unfitted on the others.
     checkpoint : path, optional
         Folder for checkpoints, visible to all ranks. If it contains one of this training, the training resumes from
-        it, with any number of ranks.
+        it, with any number of ranks. Likes have none.
     every : int
         Epochs or sweeps between two checkpoints; only the newest is kept. The last epoch or sweep has one as well.
-    timeout : float
-        Seconds that a rank waits for the others in one exchange.
+    timeout : float, optional
+        Seconds that a rank waits for the others in one exchange; by default 50, of likes, whose ranks search for long
+        before they compare, 3600.
     callbacks : iterable of callable
         Called with every record on every rank; training stops if one returns True on any rank.
 
@@ -91,28 +101,54 @@ def fit(
     array([ True])
     """
     check_kind(model)
+    check_integer("every", every, minimum=1)
+    waits = _TIMEOUT_OF_LIKES if isinstance(model, GraphRanker) else _TIMEOUT
+    waits = waits if timeout is None else check_real("timeout", timeout, strict=True)
+    if isinstance(model, GraphRanker):
+        return _fit_likes(model, interactions, checkpoint, waits, callbacks)
     source = interactions if isinstance(interactions, ParquetRatings) else model.as_data(interactions)
     engine = shared_engine(model, source if isinstance(source, Interactions) else None)
-    check_integer("every", every, minimum=1)
-    with joined(own_device(model.device), check_real("timeout", timeout, strict=True)) as group:
-        share = _share(group, model, engine, source)
-        asked, seed = list(callbacks), model.random_state
-
-        def agreed(record: Record) -> bool:
-            answers = [asks_to_stop(callback(record)) for callback in asked]
-            return any(group.of_all(any(answers)))
-
+    with joined(own_device(model.device), waits) as group:
+        share, seed = _share(group, model, engine, source), model.random_state
         with _kept(group, engine, share.mark, checkpoint, every) as checkpointer:
             return model.train_by(
                 share.engine,
                 share.data,
                 checkpointer.generator(seed) if isinstance(checkpointer, SweepCheckpointer) else as_generator(seed),
-                callbacks=[agreed] if asked else [],
+                callbacks=_agreed(group, callbacks),
                 checkpointer=checkpointer,
                 progress=model.verbose if group.rank == 0 else False,
                 chosen=_chosen(model, engine),
                 gathered=share.gathered,
             )
+
+
+def _agreed(group: Group, callbacks: Iterable[Callback]) -> list[Callback]:
+    """What stops all ranks where a callback of one of them asks for it."""
+    asked = list(callbacks)
+
+    def agreed(record: Record) -> bool:
+        answers = [asks_to_stop(callback(record)) for callback in asked]
+        return any(group.of_all(any(answers)))
+
+    return [agreed] if asked else []
+
+
+def _fit_likes(
+    model: GraphRanker, interactions: Any, checkpoint: Any, timeout: float, callbacks: Iterable[Callback]
+) -> GraphRanker:
+    """The training of `GraphRanker` over the ranks of `air_recsys.training.ranks`."""
+    for name, value in {"time_budget": model.time_budget, "checkpoint": checkpoint}.items():
+        if value is not None:
+            raise ParameterError(f"distributed training of likes needs {name}=None, found {value!r}")
+    if isinstance(interactions, ParquetRatings):
+        raise ParameterError("ParquetRatings are for AIR: give every rank all likes, from read_ratings")
+    data = model.checked_data(interactions)
+    with joined(own_device(model.device), timeout) as group:
+        planned = model.planned(data)
+        check_ranks(group, data, model.fingerprint(data))
+        check_memory(group, planned._replace(n_parts=-(-planned.n_parts // group.size)), data, model.max_memory)
+        return model.train_by(data, HeldCheckpoint({}), _agreed(group, callbacks), group)
 
 
 class Share(NamedTuple):

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from air_recsys.data.readers.ratings_parquet import plain_type
 from air_recsys.distributed.parquet import Piece, ids_of, read_piece
-from air_recsys.exceptions import AirRecsysError
+from air_recsys.exceptions import AirRecsysError, DeviceError
 from air_recsys.models import Recommender
 from air_recsys.storage.validation import needs_extra
 
@@ -79,7 +79,11 @@ def run_pool(
 ) -> Done:
     """Score all pieces on the cluster that Ray is connected to, else on that of RAY_ADDRESS, else on this machine."""
     with _cluster(), _quiet():
-        size = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        n_gpus = 0 if job.device == "cpu" else int(ray.cluster_resources().get("GPU", 0))
+        if job.device == "cuda" and not n_gpus:
+            raise DeviceError("device='cuda' was asked for, found no GPU in the cluster; use device='cpu' or 'auto'")
+        size = concurrency or n_gpus or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        size = min(size, len(pieces))
         data = ray.data.from_items(
             [piece._asdict() for piece in pieces], override_num_blocks=min(len(pieces), _MAX_BLOCKS)
         )
@@ -88,8 +92,9 @@ def run_pool(
             Worker,
             fn_constructor_args=(model_file, job, folder),
             batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=min(size, len(pieces)), max_tasks_in_flight_per_actor=2),
+            compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
             num_cpus=1,
+            num_gpus=1 / -(-size // n_gpus) if n_gpus else None,  # some workers on each
         )
         rows = _collect(scored, len(pieces), verbose)
     return Done(sum(row["n_written"] for row in rows), sum(row["n_unknown"] for row in rows))
@@ -147,6 +152,7 @@ class RecommendJob:
     items: ItemsOf  # that may be recommended; None stands for all
     exclude: ItemsOf  # that may not
     schema: pa.Schema  # of the lists, so that files without a row have it too; see `list_schema`
+    device: str  # that of `Recommender.recommend`
 
     @property
     def columns(self) -> list[str]:
@@ -162,7 +168,7 @@ class RecommendJob:
             {each: given[each] for each in asked} if isinstance(given, dict) else given
             for given in (self.items, self.exclude)
         )
-        lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude)
+        lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude, device=self.device)
         return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 
 
@@ -172,6 +178,7 @@ class PredictJob:
 
     user: str
     item: str
+    device = "cpu"
 
     @property
     def columns(self) -> None:

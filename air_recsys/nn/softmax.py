@@ -99,7 +99,7 @@ def softmax(
     ----------
     factors : ColumnFactors
     rows : SparsePattern
-        At least one column per row.
+        At least one column per row; without a row all is 0.
     temperature, power : float
         :math:`\tau` and :math:`\kappa`.
     sample : ColumnSample, optional
@@ -117,7 +117,7 @@ def softmax(
             units, targets[sample.columns], sizes, temperature, sample.weights
         )
     own = rows.matmul(ones, targets)  # (b, r)
-    scale = 1 / rows.columns.numel()
+    scale = 1 / max(1, rows.columns.numel())
     loss = scale * (power * log_sums - (units * own).sum() / temperature)
     of_units = scale * (power * of_units - own / temperature)
     of_targets = scale * (power * of_targets - rows.transpose_matmul(ones, units) / temperature)

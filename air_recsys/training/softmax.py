@@ -12,8 +12,9 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
+from air_recsys.nn.softmax import ColumnFactors, ColumnSample, Softmax, softmax
 from air_recsys.training.plan import linear
+from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.steps import moments_of
 from air_recsys.training.trainer import Measures, Record, Trainer
 
@@ -51,18 +52,22 @@ class SoftmaxTrainer(Trainer):
         their turn.
     seed : int
         Of the order of the rows and of the columns that are drawn.
+    ranks : Ranks
+        Each takes a share of the rows of a step; their gradients are added up, and all take the same step.
     """
 
     unit = "step"
     first_record = 1
     watches_every_step = False
     checks_steps = False
-    alone = True
 
-    def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
+    def __init__(
+        self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int, ranks: Ranks = ALONE
+    ) -> None:
         self.factors = start._replace(sources=start.sources.clone(), targets=start.targets.clone())
         self.n_steps, self.evaluate_every = training.n_steps, training.evaluate_every
         self._pattern, self._training, self._seed = pattern, training, seed
+        self._ranks, self.alone = ranks, ranks.size == 1
         self._optimizer = torch.optim.Adam([self.factors.sources, self.factors.targets], fused=True)
         self._losses: list[torch.Tensor] = []  # since the last record
         self._start_at(0)
@@ -82,8 +87,7 @@ class SoftmaxTrainer(Trainer):
         rows = next(self._batches, None)
         if rows is None:
             return
-        batch = row_pattern(self._pattern[rows], trained[0].device)
-        found = softmax(self.factors, batch, training.temperature, training.power, next(self._samples))
+        found = self._gradients(rows, next(self._samples))
         self._losses.append(found.loss)
         for tensor, gradient in zip(trained, found[1:], strict=True):
             tensor.grad = gradient
@@ -91,6 +95,17 @@ class SoftmaxTrainer(Trainer):
         self._optimizer.step()
         for tensor in trained:
             tensor.grad = None
+
+    def _gradients(self, rows: np.ndarray, sample: ColumnSample | None) -> Softmax:
+        """Loss and gradients of the rows of a step, over all ranks."""
+        training, ranks = self._training, self._ranks
+        own = self._pattern[rows[ranks.rank :: ranks.size]]
+        batch = row_pattern(own, self.factors.sources.device)
+        found = softmax(self.factors, batch, training.temperature, training.power, sample)
+        if ranks.size == 1:
+            return found
+        share = own.nnz / int(np.diff(self._pattern.indptr)[rows].sum())
+        return Softmax(*ranks.sum(*(share * each for each in found)))
 
     def measure(self, position: int) -> Measures:
         """The mean loss of the steps since the last record as objective, and the size of the next step."""

@@ -25,6 +25,7 @@ from air_recsys.exceptions import (
     DataError,
     DataFileError,
     DataWarning,
+    DeviceError,
     ModelFileError,
     NotFittedError,
     ParameterError,
@@ -50,11 +51,12 @@ def fails(error, message):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers' worth of Ray on this machine."""
+    """Two workers' worth of Ray on this machine, with a GPU that they could share if there were one."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        quiet: Any = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+        ray.init(address="local", num_cpus=2, num_gpus=1, **quiet)
     yield
     ray.shutdown()
 
@@ -128,7 +130,7 @@ def test_two_workers_one_of_which_dies_write_what_the_model_recommends(cluster, 
     write(tmp_path / "users" / "a.parquet", table[:9])
     write(tmp_path / "users" / "b.parquet", table[9:])
     file = model.save(tmp_path / "model.air")
-    done = scoring.recommend(file, tmp_path / "users", tmp_path / "out", batch_size=5, concurrency=2)
+    done = scoring.recommend(file, tmp_path / "users", tmp_path / "out", batch_size=5, concurrency=2, device="auto")
     expected = model.recommend(table["user"])
     same(read(done.folder), expected)
     assert done == (tmp_path / "out", N_USERS + 1, len(expected), 1)
@@ -148,6 +150,14 @@ def test_what_fails_in_a_worker_is_said_and_leaves_nothing(cluster, tmp_path, mo
     with fails(AirRecsysError, "scoring stopped and nothing is written: OSError: No space left on device"):
         scoring.recommend(model, users, tmp_path / "out", concurrency=1)
     assert [path.name for path in tmp_path.iterdir()] == ["users.parquet"]
+
+
+def test_a_gpu_that_no_worker_has_is_an_error(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 2.0})
+    model = make_model("integer")
+    with fails(DeviceError, "device='cuda' was asked for, found no GPU in the cluster; use device='cpu' or 'auto'"):
+        scoring.recommend(model, users_file(tmp_path, model), tmp_path / "out", device="cuda")
+    assert not (tmp_path / "out").exists()
 
 
 # -------------------------------------------------------------------- the same work without Ray
@@ -297,6 +307,7 @@ def test_bad_settings(tmp_path):
         (model, out, {"batch_size": 0}, ParameterError, "batch_size must be an integer >= 1, found 0"),
         (model, out, {"concurrency": 0}, ParameterError, "concurrency must be an integer >= 1, found 0"),
         (model, out, {"unknown": "mean"}, ParameterError, "unknown must be one of 'popular', 'skip', 'error', found"),
+        (model, out, {"device": "cuda:1"}, ParameterError, "device must be one of 'cpu', 'cuda', 'auto', found"),
         (model, tmp_path, {}, ParameterError, "expected an output folder that does not exist yet"),
         (model, out / "out", {}, ParameterError, "expected a folder that can be written to for out"),
         (tmp_path / "absent.air", out, {}, ModelFileError, "expected a model file, found no file"),

@@ -19,7 +19,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.distributed import Cost, SweepCost, fit, plan, plan_sweeps
 from air_recsys.distributed.group import Cut
 from air_recsys.distributed.laplacian import normal_rows, uniform_rows
-from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError, UnansweredError
+from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 from air_recsys.graphs.candidates import nearest_among, nearest_rows
 from air_recsys.models import DMF, DirichletDMF
 from air_recsys.storage.held_files import hold
@@ -146,8 +146,7 @@ def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
         (model(stopping_delta=1.0), {}, ParameterError, "needs stopping_delta=None, found 1.0"),
         (model(depth=1), {}, ParameterError, "depth must be an integer >= 2"),
         (DirichletDMF(n_factors=4), {}, ParameterError, "learns its graphs, found DirichletDMF"),
-        ("AIR", {}, ParameterError, "expected a model of class AIR or DMF, found str"),
-        (AIR.for_likes(), {}, UnansweredError, "no training on several processes: model.fit trains on all cores"),
+        ("AIR", {}, ParameterError, "expected a model of class AIR, DMF or GraphRanker, found str"),
         (model(), {"every": 0}, ParameterError, "every"),
         (model(), {"timeout": 0}, ParameterError, "timeout"),
         (model(max_memory="10KB"), {}, MemoryLimitError, r"each of 1 ranks needs about .* max_memory allows"),

@@ -9,20 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
 from air_recsys.distributed.group import counted, joined
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.models import GraphRanker
 from air_recsys.models.given import with_similarities
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.training.softmax import SoftmaxTrainer
 
 RANK = int(os.environ.get("RANK", "0"))
 
@@ -86,6 +89,42 @@ def arrays(fitted: AIR) -> dict[str, np.ndarray]:
             found[name] = graph.toarray()
     history = fitted.history_.drop(columns="seconds")
     return found | {f"history_{name}": history[name].to_numpy() for name in history}
+
+
+def likes(n_users: int = 1025, n_items: int = 40, seed: int = 0) -> Interactions:
+    """Likes of two groups, with times; a second step of the factors has one user, and some have no item."""
+    rng = np.random.default_rng(seed)
+    alike = np.arange(n_users)[:, None] % 2 == np.arange(n_items) % 2
+    taken = (rng.random(alike.shape) < np.where(alike, 0.3, 0.05)) & (np.arange(n_items) != 7)
+    users, items = np.nonzero(taken)
+    times = rng.integers(0, 1000, users.size)
+    return Interactions(users, items, np.ones(users.size), range(n_users), range(n_items), timestamps=times)
+
+
+def ranker(**options: Any) -> GraphRanker:
+    """A small ranker of likes."""
+    return GraphRanker(**{"n_factors": 4, "n_steps": 12, "n_validation": 50, "device": "cpu"} | options)
+
+
+def sparse_from(n_items: int | None) -> AbstractContextManager[Any]:
+    """Let a regression of more items than so many be that of neighbours; None leaves the number."""
+    name = "air_recsys.models.graph_ranker.regression.MOST_EXACT"
+    return nullcontext() if n_items is None else patch(name, n_items)
+
+
+def arrays_of_likes(fitted: GraphRanker) -> dict[str, np.ndarray]:
+    """What a fitted ranker is made of, and what it answers."""
+    state = fitted._fitted()
+    assert state.item_weights is not None
+    assert state.source_factors is not None
+    users = fitted.interactions_.user_ids[:50]
+    found = {name: getattr(fitted, f"{name}_") for name in ("user_factors", "item_factors")}
+    found |= {"weights": sp.csr_array(state.item_weights).toarray(), "sources": state.source_factors}
+    found |= {"settings": np.array([*fitted.settings_, fitted.n_steps_]), "history": fitted.history_.to_numpy()}
+    found["scores"] = fitted.predict(users, fitted.interactions_.item_ids[[1] * 50])
+    if state.calibration is not None:
+        found["calibration"] = state.calibration.to_array()
+    return found
 
 
 def assert_close(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -169,6 +208,11 @@ def losing(half_sweep: int | None) -> AbstractContextManager[Any]:
     return patch.object(Posterior, "_solved", lost)
 
 
+def diverging(rank: int | None) -> AbstractContextManager[Any]:
+    """Let the factors of likes leave the finite numbers on a rank."""
+    return patch.object(SoftmaxTrainer, "problem", lambda *_: "lost") if rank == RANK else nullcontext()
+
+
 def leave(seconds: float) -> dict[str, np.ndarray]:
     """Join the others, be the later the higher the rank is, and return when the work and the group have ended."""
     with joined(torch.device("cpu"), 20) as group:
@@ -178,13 +222,17 @@ def leave(seconds: float) -> dict[str, np.ndarray]:
     return {"done": np.array(done), "left": np.array(time.time())}
 
 
-def asked(task: dict[str, Any]) -> AIR:
+def asked(task: dict[str, Any]) -> AIR | GraphRanker:
     """The model of a task."""
+    if "likes" in task:
+        return ranker(**task["likes"])
     return sweeping(**task["sweeps"]) if "sweeps" in task else model(**task.get("model", {}))
 
 
 def given(task: dict[str, Any]) -> Interactions | ParquetRatings:
     """The ratings of a task."""
+    if "likes" in task:
+        return likes(**task.get(f"data_of_rank_{RANK}", {}))
     if "parquet" in task:
         return ParquetRatings(**task["parquet"] | task.get(f"parquet_of_rank_{RANK}", {}))
     return ratings(**task.get("data", {}) | task.get(f"data_of_rank_{RANK}", {}))
@@ -196,7 +244,12 @@ def run(task: dict[str, Any], out: Path) -> None:
         np.savez(out / f"{task['name']}-{RANK}.npz", **leave(task["leaves"]))  # pyright: ignore[reportArgumentType]
         return
     callbacks = [Stop(**task["stop"])] if "stop" in task else []
-    with counted() as traffic, losing(task.get("loses")):
+    with (
+        counted() as traffic,
+        losing(task.get("loses")),
+        sparse_from(task.get("sparse_from")),
+        diverging(task.get("diverges")),
+    ):
         try:
             fitted = fit(asked(task), given(task), callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
@@ -206,7 +259,10 @@ def run(task: dict[str, Any], out: Path) -> None:
         (out / f"{task['name']}-{RANK}.txt").write_text("not fitted")
         return
     received = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
-    found = learned(fitted) if "sweeps" in task else arrays(fitted)
+    if isinstance(fitted, GraphRanker):
+        found = arrays_of_likes(fitted)
+    else:
+        found = learned(fitted) if "sweeps" in task else arrays(fitted)
     np.savez(out / f"{task['name']}-{RANK}.npz", **(found | received))  # pyright: ignore[reportArgumentType]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from gpu_cases import needs_gpu
+from gpu_cases import needs_gpu, peak_of
 from power_cuts import PowerCut
 
 from air_recsys import Interactions
@@ -89,6 +89,50 @@ def test_in_implicit_factors_are_those_of_the_cpu():
     assert isinstance(one.item_factors, np.ndarray)
     np.testing.assert_allclose(one.user_factors, other.user_factors, atol=0.02)
     np.testing.assert_allclose(one.item_factors, other.item_factors, atol=0.02)
+
+
+WAYS = {
+    "all": {},
+    "some": {"items": LIKES.item_ids[::2].tolist()},
+    "own": {"exclude": {0: [0, 1, 2], 7: LIKES.item_ids.tolist()}},
+    "seen too": {"exclude_seen": False, "n": 45},
+}
+
+
+@pytest.mark.parametrize("settings", [{}, {"factor_weight": 0.0}, {"regression_weight": 0.0}], ids=str)
+@pytest.mark.parametrize("most_exact", [100, 10], ids=["exact", "sparse"])
+def test_lists_are_those_of_the_cpu(settings, most_exact, monkeypatch):
+    monkeypatch.setattr("air_recsys.models.graph_ranker.regression.MOST_EXACT", most_exact)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.lists._MOST_ENTRIES", 45 * 7)  # blocks of seven users
+    likes = LIKES.to_csr().toarray()
+    if most_exact > 45:
+        likes = np.repeat(likes, 2, axis=1)[:, :45]  # items that tie: weights of a sparse regression round apart
+    model = ranker("cpu", settings=settings).fit(sp.csr_array(likes))
+    for way in WAYS.values():
+        found, expected = (model.recommend([*range(60), -1], device=device, **way) for device in ("cuda", "cpu"))
+        pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
+        np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("most_exact", [5000, 10], ids=["exact", "sparse"])
+def test_lists_take_the_memory_of_some_blocks(most_exact, monkeypatch):
+    monkeypatch.setattr("air_recsys.models.graph_ranker.regression.MOST_EXACT", most_exact)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.lists._MOST_ENTRIES", 2**20)
+    model = ranker("cpu", settings={}).fit(sp.csr_array(grouped(3000, 400, 0.05)))
+    taken = peak_of(lambda: model.recommend(range(3000), device="cuda"))
+    assert taken < 10 * 4 * 2**20 + 8 * 400**2
+
+
+def test_products_rounded_as_tensor_cores_do_leave_the_lists():
+    model = ranker("cpu", settings={}).fit(LIKES)
+    expected = model.recommend(range(60), device="cpu")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        found = model.recommend(range(60), device="cuda")
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert found["item"].tolist() == expected["item"].tolist()
 
 
 def similarity(n):

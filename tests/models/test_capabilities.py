@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import air_recsys
-from air_recsys import AIR
+from air_recsys import AIR, distributed
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import AirRecsysError
 
@@ -106,6 +106,10 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     "`predict_interval`": lambda door, model, path: model.predict_interval(*ONE),
     "`predict_proba`": lambda door, model, path: model.predict_proba(*ONE),
     "`recommend`, also for own candidates": lambda door, model, path: model.recommend(["u1"], items={"u1": ["i1"]}),
+    "lists on a GPU": lambda door, model, path: model.recommend(["u1"], device="auto"),
+    "`distributed.fit` with `n_factors`": lambda door, model, path: distributed.fit(
+        door.make().set_params(n_factors=3), door.data
+    ),
     "`similar_users`, `similar_items`": lambda door, model, path: model.similar_items("i1"),
     "`user_graph_`, `item_graph_`": lambda door, model, path: (model.user_graph_, model.item_graph_),
     "`explain`": lambda door, model, path: model.explain("u1", "i1"),
@@ -114,13 +118,17 @@ CASES: dict[str, Callable[[Door, Any, Path], Any]] = {
     ),
     "`fold_in`, a model of new users": lambda door, model, path: asked(model.fold_in(door.new), "eve", "i3"),
     "`fold_in` of new items": lambda door, model, path: asked(
-        model.fold_in(door.new.assign(user=["u1", "u2"], item="new"), side="item"), "u3", "new"
+        model.fold_in(
+            door.new.assign(**dict(zip(door.new.columns, [["u1", "u2"], "new"], strict=False))), side="item"
+        ),
+        "u3",
+        "new",
     ),
     "`partial_fit`": lambda door, model, path: door.fit().partial_fit(door.new),
     "`forget`": lambda door, model, path: door.fit().forget(users="u1", items="i1"),
     "`save`, `load`": lambda door, model, path: air_recsys.load(model.save(path / "model.air")),
 }
-LACKS = (AttributeError, TypeError, AirRecsysError)
+LACKS = (AttributeError, TypeError, ValueError, AirRecsysError)
 
 
 def answers(case: str, name: str, path: Path) -> bool:

@@ -22,6 +22,8 @@ class Answers:
         What was computed before: "scores" (open ones), "held_out".
     """
 
+    own: tuple[slice, slice] = (slice(0, None), slice(0, None))  # the pairs that answers are of
+
     def __init__(
         self,
         values: np.ndarray,
@@ -32,21 +34,26 @@ class Answers:
         kept: Mapping[str, Any] | None = None,
     ) -> None:
         self.values, self.weights, self.similarities, self.strengths = values, weights, similarities, strengths
-        self._scores, self.kept = scores, dict(kept or {})
+        self.scores, self.kept = scores, dict(kept or {})
 
     def whole(self, weights: np.ndarray) -> Whole:
         """Return the completion of all pairs under other weights."""
         return complete_all(self.values, weights, self.similarities, self.strengths)
 
     @property
+    def held(self) -> Whole:
+        """The completion of `scores`, for new drugs and targets."""
+        return self._once("whole", lambda: self.whole(self.weights))
+
+    @property
     def open_scores(self) -> np.ndarray:
         """The scores, with every recorded 0 scored by a model that lacks it, a tenth of them at a time."""
-        return self._once("scores", self._of_zeros)
+        return self._once("scores", self._of_zeros)[self.own]
 
     @property
     def held_out(self) -> HeldOut:
-        """Scores of recorded pairs by models that lack them, and deviations of all scores."""
-        return self._once("held_out", lambda: held_out(self.weights, lambda shown: self.whole(shown).scores))
+        """Scores of recorded pairs by models that lack them, and deviations of the own scores."""
+        return self._once("held_out", self._held_out)
 
     @property
     def held_out_counts(self) -> np.ndarray:
@@ -72,20 +79,57 @@ class Answers:
     def _calibrated(self) -> Calibration:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
 
+    def _held_out(self) -> HeldOut:
+        scores, deviations = held_out(self.weights, lambda shown: self.whole(shown).scores)
+        return HeldOut(scores, deviations[self.own])
+
     def _of_zeros(self) -> np.ndarray:
-        scores = self._scores.copy()
+        scores = self.scores.copy()
         for hidden in self._folds_of_zeros():
             scores.flat[hidden] = self.whole(without(self.weights, hidden)).scores.flat[hidden]
         return scores
 
     def _folds_of_zeros(self) -> list[np.ndarray]:
-        zeros = np.flatnonzero((self.weights > 0) & (self.values == 0))
+        asked = np.zeros(self.weights.shape, dtype=bool)
+        asked[self.own] = (self.weights > 0)[self.own]
+        zeros = np.flatnonzero(asked & (self.values == 0))
         return np.array_split(np.random.RandomState(0).permutation(zeros), FOLDS)
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
         if name not in self.kept:
             self.kept.setdefault(name, compute())
         return self.kept[name]
+
+
+class OfNewRows(Answers):
+    """The same of new drugs (axis 0) or targets (1), the last in all arrays, beside the known ones of `base`.
+
+    The completion and the calibration of the known ones are held.
+    """
+
+    def __init__(
+        self, base: Answers, axis: int, values: np.ndarray, weights: np.ndarray, similarities: Similarities
+    ) -> None:
+        self.base, self.axis = base, axis
+        n_drugs, n_targets = base.values.shape
+        self.own = slice(n_drugs * (1 - axis), None), slice(n_targets * axis, None)
+        super().__init__(values, weights, similarities, base.strengths, base.scores)
+        self.scores = self.held.scores
+
+    def whole(self, weights: np.ndarray) -> Whole:
+        """Return the completion of new rows beside that of the known ones under their weights."""
+        before = weights[: self.base.weights.shape[0], : self.base.weights.shape[1]]
+        held = self.base.held if np.array_equal(before, self.base.weights) else self.base.whole(before)
+        if self.axis == 0:
+            return complete_all(self.values, weights, self.similarities, self.strengths, held)
+        drugs, targets = self.similarities
+        turned = self.values.T, weights.T, (targets, drugs)
+        return complete_all(*turned, self.strengths, held.turned()).turned()
+
+    @property
+    def calibration(self) -> Calibration:
+        """That of the known ones."""
+        return self.base.calibration
 
 
 FOLDS = 10

@@ -26,8 +26,6 @@ class CommonQuestions(SaysWhatItLacks):
 
     unanswered: ClassVar = {
         "feature_effects": "no effects of features",
-        "fold_in": "no equations of a new drug's row (name it in drug_similarity and fit again)",
-        "partial_fit": "no equations of a new row (fit again, on all pairs)",
         "uncertainty": "deviations of pairs alone (predict(..., return_std=True))",
     }
     drugs_: IdIndex

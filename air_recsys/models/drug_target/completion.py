@@ -11,6 +11,13 @@ The first step is solved exactly by two eigendecompositions. R has the recorded 
 the graphs. The graph's logits are the squared distances of AIR's row softmin, :math:`\tau` the mean squared norm of
 the rows, and the similarities S enter as a prior with strength a. With no missing entry and no similarity, one round
 is the regularised least squares with Gaussian interaction profiles of van Laarhoven et al., 2011.
+
+New rows keep to these equations with all that is known held, R, its X and both graphs. They are the last rows of
+
+.. math::
+    \arg\min_X \|X - [R; r]\|_F^2 + \sigma \mathrm{vec}(X)^\top ([A_d, e^\top; e, A_r] \otimes A_t)^{-1} \mathrm{vec} X
+
+Their edges e and :math:`A_r` follow from R, r and the same :math:`\tau` as above, and r from these rows, in turn.
 """
 
 from __future__ import annotations
@@ -66,6 +73,7 @@ def complete(
     noise: float = 1.0,
     n_rounds: int = 10,
     device: str = "cpu",
+    held: Completed | None = None,
     watch: Callable[[int, Completed], bool] = lambda done, completed: False,
 ) -> Completed:
     """Complete a matrix with values in [0, 1], in the precision of the values.
@@ -86,13 +94,15 @@ def complete(
         sigma > 0.
     device : str
         Device of the rounds; the result is in the memory of the CPU.
+    held : Completed, optional
+        Of the first rows, on the CPU: only the rows below it are completed.
     watch : callable
         Called with the number of rounds that are done and their result; they end where it returns True.
     """
     shown = torch.from_numpy(weights).to(device)
     recorded = torch.from_numpy(weights * values).to(device)
     given = tuple(None if each is None else torch.from_numpy(each).to(recorded) for each in similarities)
-    settings = (given[0], given[1]), similarity_weight, noise
+    settings = (given[0], given[1]), similarity_weight, noise, held
     completed, done = _round(recorded, recorded, shown, *settings), 1  # before the first one a missing entry is 0
     while not watch(done, completed) and done < n_rounds and not torch.equal(completed.filled, completed.smoothed):
         completed, done = _round(completed.filled, recorded, shown, *settings), done + 1
@@ -106,12 +116,18 @@ def _round(
     similarities: Graphs,
     similarity_weight: float,
     noise: float,
+    held: Completed | None,
 ) -> Completed:
-    rows, columns = similarities
-    graphs = affinity(filled, rows, similarity_weight), affinity(filled.T, columns, similarity_weight)
+    (rows, columns), known = similarities, len(filled if held is None else held.scores)
+    if held is not None:
+        filled = torch.cat([held.smoothed, filled[known:]])
+    graphs = affinity(filled, rows, similarity_weight, known), affinity(filled[:known].T, columns, similarity_weight)
     found = spectrum(*graphs, noise)
     scores = found.smooth(filled)
-    return Completed(scores, recorded + (1 - shown) * scores.clamp(0, 1), filled, found)
+    after = recorded + (1 - shown) * scores.clamp(0, 1)
+    if held is not None:
+        scores, after = torch.cat([held.scores, scores[known:]]), torch.cat([held.filled, after[known:]])
+    return Completed(scores, after, filled, found)
 
 
 def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
@@ -140,12 +156,14 @@ def left_out(completed: Completed) -> np.ndarray:
     return ((completed.scores - own * completed.smoothed) / (1 - own)).numpy()
 
 
-def affinity(rows: torch.Tensor, similarity: torch.Tensor | None, weight: float) -> torch.Tensor:
-    """Return the graph A over rows (m, n), its diagonal included; shape (m, m)."""
+def affinity(
+    rows: torch.Tensor, similarity: torch.Tensor | None, weight: float, known: int | None = None
+) -> torch.Tensor:
+    """Return the graph A over rows (m, n), its diagonal included; shape (m, m). The known ones, the first, set tau."""
     norms = rows.square().sum(dim=1)
     learned = (rows @ rows.T).mul_(-2).add_(norms).add_(norms[:, None])  # squared distances, in place: it is large
     learned.clamp_(min=0).fill_diagonal_(0)
-    learned.div_(-norms.mean().clamp(min=torch.finfo(norms.dtype).tiny)).exp_()
+    learned.div_(-norms[:known].mean().clamp(min=torch.finfo(norms.dtype).tiny)).exp_()
     return learned if similarity is None else learned.mul_(1 - weight).add_(similarity, alpha=weight)
 
 

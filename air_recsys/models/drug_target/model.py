@@ -16,15 +16,15 @@ from sklearn.base import BaseEstimator
 
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.deviations import HIGHEST_LEVEL
 from air_recsys.models.drug_target import files
-from air_recsys.models.drug_target.answers import Answers, Calibration
+from air_recsys.models.drug_target.answers import Answers, Calibration, OfNewRows
 from air_recsys.models.drug_target.common import CommonQuestions, pairs_of, places_of
 from air_recsys.models.drug_target.course import Rounds, planned, precision_of
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
-from air_recsys.models.drug_target.pairs import as_pairs, with_ids, without_evidence
+from air_recsys.models.drug_target.pairs import as_pairs, check_new, new_alone, with_ids, without_evidence
 from air_recsys.models.drug_target.similarities import (
     Similarities,
     adjacency_of,
@@ -32,6 +32,7 @@ from air_recsys.models.drug_target.similarities import (
     check_sides,
     ids_of,
     known_sides,
+    with_new,
 )
 from air_recsys.models.drug_target.whole import (
     Strengths,
@@ -45,14 +46,17 @@ from air_recsys.models.drug_target.whole import (
 )
 from air_recsys.models.engines.protocol import check_limit
 from air_recsys.models.forgetting import left_of
+from air_recsys.models.partial_fit import merge
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.state import lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.storage.validation import check_integer, check_parameters, check_real, integer, real
+from air_recsys.storage.validation import check_choice, check_integer, check_parameters, check_real, integer, real
 from air_recsys.training import Callback, check_callbacks
+
+_AXES = {"user": 0, "drug": 0, "item": 1, "target": 1}
 
 
 @dataclass(eq=False, repr=False)
@@ -173,8 +177,6 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
         check_sides(pairs, drug_similarity, target_similarity, is_long=is_long)
         data = with_ids(pairs, ids_of(drug_similarity), ids_of(target_similarity))
-        needed = planned(data, drug_similarity, target_similarity, self.unobserved_weight)
-        check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         with lock_of(self):
             self._take(copy.copy(self)._learn(data, drug_similarity, target_similarity, rounds))
         return self
@@ -185,6 +187,8 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         vars(self).update({name: value for name, value in vars(fitted).items() if name not in parameters})
 
     def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any, rounds: Rounds) -> Self:
+        needed = planned(data, drug_similarity, target_similarity, self.unobserved_weight)
+        check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         self._device = str(resolve_device(self.device))
         values, weights = self._recorded(data)
         check_kept(data, stacklevel=4)
@@ -218,12 +222,82 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         See `Recommender.forget`. Drugs and targets leave the similarities too.
         """
         with lock_of(self):
-            model = self._fitted()
+            model = self._whole()
             left = left_of(model.interactions_, users, items, pairs)
             sides = zip(model.similarities_, (left.users, left.items), strict=True)
             drugs, targets = (None if each is None else each[np.ix_(rows, rows)] for each, rows in sides)
             self._take(model._learn(left.data, drugs, targets, Rounds([])))
         return self
+
+    def partial_fit(
+        self, interactions: Any = None, drug_similarity: Any = None, target_similarity: Any = None
+    ) -> Self:
+        """Take in new pairs, drugs and targets by a new fit on all data, and return the model.
+
+        Parameters
+        ----------
+        interactions : DataFrame, Interactions, sparse matrix or ndarray, optional
+            As for `fit`. A new record of a pair replaces the old one.
+        drug_similarity, target_similarity : DataFrame, optional
+            Of new ones, as for `fold_in`.
+        """
+        with lock_of(self):
+            model = self._whole()
+            self._take(model._learn(*model._with_new(interactions, drug_similarity, target_similarity), Rounds([])))
+        return self
+
+    def fold_in(
+        self,
+        interactions: Any = None,
+        drug_similarity: Any = None,
+        target_similarity: Any = None,
+        *,
+        side: str = "user",
+    ) -> Self:
+        """Return a model of new drugs (or targets) alone, for all questions; this model does not change.
+
+        It has the new drugs and all targets of this model, or the other way round; its graphs and explanations have
+        the known ones too. New rows are completed with all that this model knows held, by the last equation of
+        `air_recsys.models.drug_target.completion`; those without interactions follow from their similarities, as in
+        `fit`. Rows that are given together count as neighbours of each other. Probabilities are by the calibration of
+        this model. It is not saved, and takes nothing further in. The first call computes the completion of `fit` once
+        more, which this model then keeps.
+
+        Parameters
+        ----------
+        interactions : DataFrame or Interactions, optional
+            Pairs of new drugs with known targets, as for `fit`.
+        drug_similarity, target_similarity : DataFrame, optional
+            Similarities of the new ones: a row for each, and a column for each known one; columns of new ones say how
+            alike they are. Without a table they are like none. Not for a model that was fitted without similarities.
+        side : {"user", "drug", "item", "target"}
+            What is new.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            If nothing is new, known ones are named too, or something is new on the other side; and as in `fit`.
+
+        Examples
+        --------
+        >>> values = pd.DataFrame(np.kron(np.eye(2), np.ones((3, 3))), list("abcdef"), list("uvwxyz"))
+        >>> new = pd.DataFrame({"drug": ["g", "g"], "target": ["u", "x"], "interaction": [1, 0]})
+        >>> DrugTargetAIR().fit(values).fold_in(new).recommend("g", 2)["item"].tolist()
+        ['v', 'w']
+        """
+        check_choice("side", side, tuple(_AXES))
+        axis, model = _AXES[side], self._whole()
+        data, *given = model._with_new(interactions, drug_similarity, target_similarity, axis)
+        kept = copy.copy(model).set_params(unobserved_weight=model.unobserved_weight_)
+        values, weights = (each.astype(model.scores_.dtype, copy=False) for each in kept._recorded(data))
+        answers = OfNewRows(model._answers, axis, values, weights, (given[0], given[1]))
+        if axis == 0:
+            model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, "drug"))
+        else:
+            model.target_graph_ = model._graph(answers.held.filled.T, given[1], IdIndex(data.item_ids, "target"))
+        model._answers, model.scores_ = answers, answers.scores[answers.own]
+        model._name_sides(new_alone(data, answers.own))
+        return model
 
     @overload
     def predict(self, drug_ids: Any, target_ids: Any, *, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -344,18 +418,20 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         check_integer("n", n, minimum=1)
         place = int(places_of(model.drugs_, [drug_id])[0]), int(places_of(model.targets_, [target_id])[0])
         answers = model._answers
+        spread, (drugs, targets) = answers.held_out.deviations[place], answers.own
+        place = place[0] + drugs.start, place[1] + targets.start
         whole = answers.whole(answers.shown_for(place))
         score = whole.scores[place]
         probability = model.calibration_.of_scores(score)
-        deviation = model.calibration_.deviations(score, answers.held_out.deviations[place])
+        deviation = model.calibration_.deviations(score, spread)
         figures = float(score), float(probability), float(deviation)
         return explained(
             (drug_id, target_id),
             place,
             figures,
             score_parts(whole, model.regression_weight_, *place),
-            model.interactions_.to_dense() == 1,
-            (model.drugs_.ids, model.targets_.ids),
+            answers.values == 1,
+            (model.drug_graph_.ids, model.target_graph_.ids),
             (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
             n,
         )
@@ -388,7 +464,7 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
             counts, a baseline: the product of the numbers of interactions of the drug and of the target in this
             completion, plus 1 each.
         """
-        model = self._fitted()
+        model = self._whole()
         answers = model._answers
         drugs, targets = np.nonzero(answers.weights)
         return pd.DataFrame(
@@ -406,7 +482,7 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
 
         The file contains the similarities that `fit` was given, and `open_scores_` if they were computed.
         """
-        model = self._fitted()
+        model = self._whole()
         learned = files.Learned(
             model.interactions_,
             model.similarity_weight_,
@@ -472,6 +548,29 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         values, weights = np.zeros(shape, precision), np.full(shape, self.unobserved_weight_, precision)
         values[places], weights[places] = counted, 1 if data.weights is None else data.weights
         return values, weights
+
+    def _with_new(
+        self, interactions: Any, drug_similarity: Any, target_similarity: Any, alone: int | None = None
+    ) -> tuple[Interactions, np.ndarray | None, np.ndarray | None]:
+        """Return all pairs, of each the latest, and all similarities; new drugs and targets are the last."""
+        new = None if interactions is None else as_pairs(interactions)
+        data = self.interactions_ if new is None else merge(self.interactions_, new)[0]
+        data = with_ids(data, ids_of(drug_similarity), ids_of(target_similarity))
+        if alone is not None:
+            check_new(alone, new, data, (self.drugs_, self.targets_))
+        drugs, targets = self.similarities_
+        return (
+            data,
+            with_new("drug_similarity", drugs, drug_similarity, data.user_ids, len(self.drugs_)),
+            with_new("target_similarity", targets, target_similarity, data.item_ids, len(self.targets_)),
+        )
+
+    def _whole(self) -> Self:
+        """Return what `_fitted` does, or an error for new rows alone."""
+        model = self._fitted()
+        if isinstance(model._answers, OfNewRows):
+            raise ParameterError("this model holds new rows alone, for answers: ask the model that folded them in")
+        return model
 
     def _name_sides(self, data: Interactions) -> None:
         self.interactions_ = data

@@ -13,9 +13,10 @@ import pandas as pd
 
 from air_recsys.data.columns import qualifies
 from air_recsys.data.frames import as_pandas
+from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.readers.pairs_file import TARGETS
-from air_recsys.exceptions import DataError, DataWarning, quoted
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 
 _SIDES = (("drug", "target"), ("user", "item"))
 _VALUES = ("interaction", "value", "label", "rating")
@@ -79,9 +80,29 @@ def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -
     sides = [index.joined(ids) for index, ids in ((data.users, drug_ids), (data.items, target_ids))]
     if [len(index) for index in sides] == [data.n_users, data.n_items]:
         return data
-    return Interactions(
-        data.user_index, data.item_index, data.ratings, *(index.ids for index in sides), weights=data.weights
-    )
+    return data.among(*sides)
+
+
+def check_new(axis: int, new: Interactions | None, data: Interactions, known: Sequence[IdIndex]) -> None:
+    """Raise an error unless drugs alone (axis 0), or targets, are new in data, and of all new pairs."""
+    (own, own_ids), (other, other_ids) = list(zip(known, (data.user_ids, data.item_ids), strict=True))[:: 1 - 2 * axis]
+    if len(other_ids) > len(other):
+        unknown = other_ids[len(other) :].tolist()
+        raise UnknownIdError(other.kind, unknown, f"partial_fit takes new ones in beside new {own.kind}s")
+    given = own_ids[:0] if new is None else (new.user_ids, new.item_ids)[axis]
+    again = given[own.lookup(given) >= 0].tolist()
+    if again or len(own_ids) == len(own):
+        found = f"known ones, such as {quoted(again[0])}" if again else "none"
+        raise DataError(f"expected new {own.kind}s alone, found {found}: partial_fit takes in pairs of known ones")
+
+
+def new_alone(data: Interactions, own: tuple[slice, slice]) -> Interactions:
+    """Return the pairs of the last drugs, or targets, which may be none."""
+    kept = (data.user_index >= own[0].start) & (data.item_index >= own[1].start)
+    places = data.user_index[kept] - own[0].start, data.item_index[kept] - own[1].start
+    weights, ids = data.weights, (data.user_ids[own[0]], data.item_ids[own[1]])
+    weights = None if weights is None else weights[kept]
+    return Interactions(*places, data.ratings[kept], *ids, weights=weights, empty=True)
 
 
 def with_zeros(data: Interactions) -> Interactions:

@@ -42,7 +42,8 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
     if given is None:
         return None
     if isinstance(given, pd.DataFrame):
-        given = _aligned(name, given, ids)
+        _check_aligned(name, given, ids, ids)
+        given = given.loc[ids, ids]
     if sp.issparse(given):
         raise DataError(f"expected {name} as a DataFrame or an array, found a {type(given).__name__}")
     given = as_float(given, name)
@@ -56,6 +57,27 @@ def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -
     matrix = (matrix + matrix.T) / 2
     np.fill_diagonal(matrix, 1)
     return matrix
+
+
+def with_new(name: str, known: np.ndarray | None, given: Any, ids: np.ndarray, n_known: int) -> np.ndarray | None:
+    """Return the similarity of all ids, of which the last are new: the known one, with their rows of a table.
+
+    Without a table they are like none, and without columns of new ids these are unlike each other.
+    """
+    new = ids[n_known:]
+    if given is not None and known is None:
+        raise DataError(f"expected no {name}, as the model was trained without one, found one")
+    if known is None or not new.size:
+        return known
+    given = pd.DataFrame(0.0, new, ids) if given is None else given
+    if not isinstance(given, pd.DataFrame):
+        raise DataError(f"expected {name} of new and known ids as a DataFrame, found a {type(given).__name__}")
+    _check_aligned(name, given, new, ids[:n_known])
+    absent = dict.fromkeys((id for id in new.tolist() if id not in given.columns), 0.0)
+    rows = as_float(given.loc[new].reindex(columns=ids).fillna(absent), name)
+    whole = np.block([[known, rows[:, :n_known].T], [rows]])
+    np.fill_diagonal(whole, 1)
+    return as_similarity(name, whole, ids)
 
 
 def ids_of(given: Any) -> np.ndarray:
@@ -87,8 +109,8 @@ def check_sides(data: Interactions, drug_similarity: Any, target_similarity: Any
             )
 
 
-def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
-    for axis, labels in (("rows", table.index), ("columns", table.columns)):
+def _check_aligned(name: str, table: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> None:
+    for axis, labels, ids in (("rows", table.index, rows), ("columns", table.columns, columns)):
         twice = labels[labels.duplicated()].unique()
         if len(twice):
             raise DataError(
@@ -102,7 +124,6 @@ def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
                 f"expected {name} with the {len(ids)} ids among its {axis}, found {len(lacking)} of them without one: "
                 f"{shown}{more}"
             )
-    return table.loc[ids, ids]
 
 
 def with_nearest(id: Any, labels: Sequence[Any]) -> str:

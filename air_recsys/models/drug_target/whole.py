@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from air_recsys.metrics import average_precision
-from air_recsys.models.drug_target.completion import Completed, complete, contributions, left_out
+from air_recsys.models.drug_target.completion import Completed, Spectrum, complete, contributions, left_out
 from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, to_all_rows, without
 
 COMPARED = 2**22  # recorded pairs, of which more say nothing new
@@ -40,12 +40,31 @@ class Whole(NamedTuple):
         """Return the values of the block that the scores outside of it are made of."""
         return _carried(self.block)
 
+    def turned(self) -> Whole:
+        """Return the same with targets for drugs and drugs for targets."""
+        scores, filled, smoothed, (rows, columns, shares) = self.block
+        block = Completed(scores.T, filled.T, smoothed.T, Spectrum(columns, rows, shares.T))
+        mixed_in, (first, second) = self.regressed, self.sides.similarities
+        regressed = mixed_in and mixed_in._replace(scores=mixed_in.scores.T, solved=mixed_in.solved.T)
+        sides = Sides((second, first), self.sides.targets, self.sides.drugs)
+        return Whole(self.scores.T, self.filled.T, self.known.T, regressed, block, sides, self.columns, self.rows)
+
 
 def complete_all(
-    values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths, **watched: Any
+    values: np.ndarray,
+    weights: np.ndarray,
+    similarities: Similarities,
+    strengths: Strengths,
+    held: Whole | None = None,
+    **watched: Any,
 ) -> Whole:
-    """Complete the known block, by `complete` and `watched`, add what is similar to it, and mix in the regression."""
+    """Complete the known block, by `complete` and `watched`, add what is similar to it, and mix in the regression.
+
+    Below a completion that is held, only further drugs are completed, over its targets; the regression is of all.
+    """
     sides, known = known_sides(values, similarities), values * weights
+    if held is not None:
+        sides = sides._replace(targets=held.sides.targets)
     inner, shown, given = sides.block(values, weights)
     completed = complete(
         inner,
@@ -54,12 +73,13 @@ def complete_all(
         similarity_weight=strengths.similarity_weight,
         noise=strengths.noise,
         n_rounds=strengths.n_rounds,
-        device=strengths.device,
+        device=strengths.device if held is None else "cpu",
+        held=held and held.block,
         **watched,
     )
     carried, recorded = _carried(completed), shown > shown.max() / 2
     rows = to_all_rows(similarities[0], sides.drugs, carried, inner, recorded)
-    columns = to_all_rows(similarities[1], sides.targets, carried.T, inner.T, recorded.T)
+    columns = held.columns if held else to_all_rows(similarities[1], sides.targets, carried.T, inner.T, recorded.T)
     scores, filled = completed.scores.numpy(), completed.filled.numpy()
     if not sides.complete():
         extended, block = rows.of(columns.of(carried.T).T), np.ix_(sides.drugs, sides.targets)

@@ -14,6 +14,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import some_users
 from air_recsys.nn.softmax import ColumnFactors, ColumnGraph
 from air_recsys.training import Callback, train
+from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
@@ -36,7 +37,7 @@ class FactorTraining:
     is the graph of the items.
 
     Each item chooses `n_neighbors` edges in the graph over which targets are spread; 0 is for no graph. There are at
-    most as many factors as users or items.
+    most as many factors as users or items. Of several `ranks` each takes a share of the users of a step.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class FactorTraining:
         seed: int,
         device: torch.device,
         n_neighbors: int = 0,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.n_steps = training.n_steps
         self._pattern, self._width = pattern, min(n_factors, min(pattern.shape))
         self._weights = _weights_of_sources(pattern)
         self._training, self._seed, self._device, self._n_neighbors = training, seed, device, n_neighbors
+        self._ranks = ranks
         self._trainer: SoftmaxTrainer | None = None
 
     @property
@@ -62,7 +65,8 @@ class FactorTraining:
     def trainer(self, until: int) -> SoftmaxTrainer:
         """What is trained, to a number of steps, at most those of the training."""
         if self._trainer is None:
-            self._trainer = self._start(torch.from_numpy(item_axes(self._pattern, self._width, self._seed)))
+            axes = torch.from_numpy(item_axes(self._pattern, self._width, self._seed))
+            self._trainer = self._start(self._ranks.as_first(axes))
         self._trainer.n_steps = min(until, self.n_steps)
         return self._trainer
 
@@ -103,7 +107,7 @@ class FactorTraining:
         weights = torch.from_numpy(self._weights).to(self._device)
         graph = factor_graph(self._pattern, self._n_neighbors, self._seed, self._device) if self._n_neighbors else None
         start = ColumnFactors(axes, axes * (_SPREAD / spread), weights, graph)
-        return SoftmaxTrainer(self._pattern, start, self._training, self._seed)
+        return SoftmaxTrainer(self._pattern, start, self._training, self._seed, self._ranks)
 
 
 def continued_factors(pattern: Csr, items: ItemFactors, n_steps: int, seed: int) -> ItemFactors:

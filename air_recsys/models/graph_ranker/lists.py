@@ -3,21 +3,25 @@
 The scores of the factors are exponentials of a product, which single precision finds several times as fast. Its error
 is bounded; a user whose list could depend on it is given the scores of all items in double precision. The length that
 the factors' scores are divided by is of single precision, too: it is the weight of the term for a user, and scores are
-the same to about seven digits, whoever else is asked for.
+the same to about seven digits, whoever else is asked for. A GPU makes the same lists, of scores as near.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.allowed import among
+from air_recsys.models.ranking.catalogue import eps_of_single_products
+from air_recsys.models.ranking.top_items import hide
 from air_recsys.nn.devices import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds
@@ -30,11 +34,11 @@ _ERROR = 2e-4  # of single precision, in scores of length 1
 class _Buffers(threading.local):
     """Memory of each thread for the scores of a block: new memory for each takes longer than a product."""
 
-    def __init__(self, names: Iterable[str], size: int, n_items: int) -> None:
-        self._buffers = {name: np.empty((size, n_items), dtype=np.float32) for name in names}
-        self._total = np.empty((size, n_items), dtype=np.float32)
+    def __init__(self, names: Iterable[str], size: int, n_items: int, device: torch.device) -> None:
+        self._buffers = {name: torch.empty((size, n_items), device=device) for name in names}
+        self._total = torch.empty((size, n_items), device=device)
 
-    def of(self, n_users: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    def of(self, n_users: int) -> tuple[dict[str, Tensor], Tensor]:
         """A buffer for each scorer, and one for their sum."""
         return {name: buffer[:n_users] for name, buffer in self._buffers.items()}, self._total[:n_users]
 
@@ -49,7 +53,8 @@ def best_lists(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The n items with the highest scores of each user, best first, and these scores.
 
-    Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
+    Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights. On a GPU, where
+    the scorers are on one, few lists that single precision does not settle are still made on the CPU.
 
     `seen`, (b, n_items), stores items to leave out; `allowed` are the at least n items that a list may hold,
     ascending. Places without an item have -1 and -inf.
@@ -57,8 +62,9 @@ def best_lists(
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:
         return items, scores
-    size = _users_of_block(scorers.n_items)
-    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items)
+    on_cpu = scorers.device.type == "cpu"
+    size = _users_of_block(scorers.n_items) if on_cpu else max(1, _MOST_ENTRIES // scorers.n_items)
+    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, scorers.device)
 
     def rank(start: int) -> None:
         block = slice(start, min(start + size, users.size))
@@ -69,11 +75,13 @@ def best_lists(
         items[block], scores[block] = found
         for place in np.flatnonzero(~sure) + start:  # one at a time: they are few
             whole = slice(place, place + 1)
-            every = _left(scorers.scores(users[whole]), None if seen is None else seen[whole], allowed)
-            places, scores[whole] = ties.best_of(every, n, scorers.reach)
+            every = torch.from_numpy(scorers.scores(users[whole]))
+            left = _left(every, None if seen is None else seen[whole], allowed)
+            places, scores[whole] = ties.best_of(left.numpy(), n, scorers.reach)
             items[whole] = among(allowed, places)
 
-    in_workers(rank, range(0, users.size, size))
+    for starts in [range(0, users.size, size)] if on_cpu else [[start] for start in range(0, users.size, size)]:
+        in_workers(rank, starts)  # a single item in this thread
     return items, scores
 
 
@@ -85,7 +93,7 @@ def _users_of_block(n_items: int) -> int:
 def _by_candidates(
     blocks: Mapping[str, BlockScores],
     weights: Mapping[str, float],
-    total: np.ndarray,
+    total: Tensor,
     n: int,
     seen: Csr | None,
     allowed: np.ndarray | None,
@@ -93,18 +101,21 @@ def _by_candidates(
     """Whose lists are sure, (b,), and items and scores, (b, n); writes over `total`."""
     _add_up(blocks, weights, total)
     left = _left(total, seen, allowed)
-    near, places = largest_of_rows(torch.from_numpy(left), min(n + _SPARE, left.shape[1]))
-    items, reach = among(allowed, places.numpy()), sum(weights.values())
-    exact = sum(weight * blocks[name].exact(items) for name, weight in weights.items())
-    candidates = torch.from_numpy(np.where(near.isneginf().numpy(), -np.inf, exact))
+    near, places = largest_of_rows(left, min(n + _SPARE, left.shape[1]))
+    items = places if allowed is None else torch.from_numpy(allowed).to(places.device)[places]
+    exact: Any = sum(weight * blocks[name].exact(items) for name, weight in weights.items())
+    candidates, reach = torch.where(near.isneginf(), -torch.inf, exact), sum(weights.values())
     lowest = near[:, -1].double()
-    others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else lowest + _ERROR * reach
+    rounded = 1.0 if total.device.type == "cpu" else eps_of_single_products() / torch.finfo(torch.float32).eps
+    others = lowest + _ERROR * rounded * reach  # tensor cores may round more
+    others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else others
     tolerance = ties.tolerance_of(torch.full_like(lowest, reach))
-    sure, values, found = ties.choose(candidates, torch.from_numpy(items), n, tolerance, others)
-    return sure.numpy(), torch.where(values.isneginf(), -1, found).numpy(), values.numpy()
+    sure, values, found = ties.choose(candidates, items, n, tolerance, others)
+    found = torch.where(values.isneginf(), -1, found)
+    return sure.cpu().numpy(), found.cpu().numpy(), values.cpu().numpy()
 
 
-def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+def largest_of_rows(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of each row and their columns, (b, k) each, in descending order.
 
     In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
@@ -113,27 +124,26 @@ def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.T
     if n_groups < 2 * k:
         found = scores.topk(k)
         return found.values, found.indices
-    whole = n_groups * _GROUP
+    whole, device = n_groups * _GROUP, scores.device
     groups = scores[:, :whole].view(len(scores), _GROUP, n_groups).amax(dim=1).topk(k).indices  # (b, k)
-    columns = groups[:, None] + n_groups * torch.arange(_GROUP)[:, None]  # (b, _GROUP, k)
-    rest = torch.arange(whole, scores.shape[1]).expand(len(scores), -1)
+    columns = groups[:, None] + n_groups * torch.arange(_GROUP, device=device)[:, None]  # (b, _GROUP, k)
+    rest = torch.arange(whole, scores.shape[1], device=device).expand(len(scores), -1)
     columns = torch.cat([columns.flatten(1), rest], dim=1)
     found = scores.gather(1, columns).topk(k)
     return found.values, columns.gather(1, found.indices)
 
 
-def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: np.ndarray) -> None:
+def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: Tensor) -> None:
     """Write the weighted sum of scores into `total`, (b, n_items), in single precision."""
     for number, (name, weight) in enumerate(weights.items()):
-        scales = (weight / blocks[name].lengths).astype(np.float32)
+        scales = (weight / blocks[name].lengths).float()
         if number == 0:
-            np.multiply(blocks[name].values, scales, out=total, casting="same_kind")
+            torch.mul(blocks[name].values, scales, out=total)
         else:
-            torch.from_numpy(total).addcmul_(*(torch.from_numpy(each) for each in (blocks[name].values, scales)))
+            total.addcmul_(blocks[name].values, scales)
 
 
-def _left(scores: np.ndarray, seen: Csr | None, allowed: np.ndarray | None) -> np.ndarray:
+def _left(scores: Tensor, seen: Csr | None, allowed: np.ndarray | None) -> Tensor:
     """The scores of the items allowed, those of items seen at -inf; overwrites `scores`."""
-    if seen is not None:
-        scores[seen.nonzero()] = -np.inf
-    return scores if allowed is None else scores[:, allowed]
+    hide(scores, seen)
+    return scores if allowed is None else scores[:, torch.from_numpy(allowed).to(scores.device)]

@@ -55,6 +55,7 @@ from air_recsys.nn.memory import MemoryPlan
 from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
+from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import SoftmaxTraining
 
 Path = str | os.PathLike[str]
@@ -243,13 +244,21 @@ class GraphRanker(Recommender):
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
-            timed = data.timestamps is not None
-            mark = fingerprint(type(self).__name__, self.saved_parameters(), data, timed=timed)
-        planned = self._memory(data)
-        check_memory(planned, data, self.max_memory, "cpu")  # a GPU holds the factors alone
-        file = HeldCheckpoint(mark, checkpoint, every, resume_from)
+            mark = self.fingerprint(data)
+        check_memory(self.planned(data), data, self.max_memory, "cpu")  # a GPU holds the factors alone
+        return self.train_by(data, HeldCheckpoint(mark, checkpoint, every, resume_from), listed)
+
+    def fingerprint(self, data: Interactions) -> dict[str, Any]:
+        """The digests of the data and the parameters of a training, as JSON holds them."""
+        return fingerprint(type(self).__name__, self.saved_parameters(), data, timed=data.timestamps is not None)
+
+    def train_by(
+        self, data: Interactions, file: HeldCheckpoint, callbacks: list[Callback], ranks: Ranks = ALONE
+    ) -> Self:
+        """Search and train on checked data, by this process or with other ones, and return the model."""
+        planned = self.planned(data)
         with progress_of(file, self.time_budget) as progress, lock_of(self), naming_what_fits(planned, data):
-            self._state = self._learned(data, progress, listed)
+            self._state = self._learned(data, progress, callbacks, ranks)
         return self
 
     def memory_plan(self, interactions: Any) -> MemoryPlan:
@@ -261,18 +270,18 @@ class GraphRanker(Recommender):
         True
         """
         data = self.as_data(interactions)
-        return self._memory(data).memory_plan(data)
+        return self.planned(data).memory_plan(data)
 
-    def _memory(self, data: Interactions) -> LikesMemory:
+    def planned(self, data: Interactions) -> LikesMemory:
         """What plans the memory of a fit."""
         n_parts = 0 if self.settings is not None else 1 if self.validation == "last" else 3
         regresses = RankerSettings(**dict(self.settings or {})).regression_weight > 0
         return LikesMemory(self.n_factors, n_parts, self.n_validation, regresses, _NEIGHBORS)
 
-    def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback]) -> FittedState:
-        selected = self._selected(data, progress)
+    def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
+        selected = self._selected(data, progress, ranks)
         pattern, settings = interaction_pattern(data), selected.settings
-        training = self._training(pattern, selected.n_steps > 0)
+        training = self._training(pattern, selected.n_steps > 0, ranks)
         factors = progress.trained(training, selected.n_steps, callbacks)
         users = user_factors(own_items(pattern, data, settings), factors.sources)
         return FittedState(
@@ -280,18 +289,18 @@ class GraphRanker(Recommender):
             Factors(users, factors.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0),
             history=selected.table(),
             chosen=selected.fitted(training.step, self.n_steps),
-            item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
+            item_weights=regression.item_weights(pattern, settings, ranks) if settings.regression_weight else None,
             source_factors=factors.sources,
             calibration=selected.calibration,
         )
 
-    def _training(self, pattern: Csr, spread: bool = True) -> FactorTraining:
+    def _training(self, pattern: Csr, spread: bool = True, ranks: Ranks = ALONE) -> FactorTraining:
         """The training of the factors of a pattern."""
         training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
         n_neighbors = _NEIGHBORS if spread and pattern.shape[1] > _FEW else 0
-        return FactorTraining(pattern, self.n_factors, training, self.random_state, device, n_neighbors)
+        return FactorTraining(pattern, self.n_factors, training, self.random_state, device, n_neighbors, ranks)
 
-    def _selected(self, data: Interactions, progress: Progress) -> Selection:
+    def _selected(self, data: Interactions, progress: Progress, ranks: Ranks) -> Selection:
         """The settings and the number of steps, given or selected, and all that was tried."""
         given: dict[str, Any] = dict(self.settings or {})
         by_default = RankerSettings(**given)
@@ -304,7 +313,7 @@ class GraphRanker(Recommender):
         parts = self._hidden_parts(data)
         if not parts[0].hidden.nnz:  # no user has interactions to spare
             return unsearched
-        found = Search(parts, self._training, self.random_state, self.n_validation, progress).best()
+        found = Search(parts, self._training, self.random_state, self.n_validation, progress, ranks).best()
         if not found.history:
             warnings.warn(
                 f"time_budget={self.time_budget:g} is too short to try anything: the regression keeps its defaults",
@@ -447,21 +456,21 @@ class GraphRanker(Recommender):
         exclude: Any = None,
         device: str = "cpu",
     ) -> pd.DataFrame:
-        """The best n items of each user, as `Recommender.recommend`; on the CPU.
+        """The best n items of each user, as `Recommender.recommend`.
 
         An unknown user, and one without any item, gets the items that most users have, scored by the share of the
-        users who have them.
+        users who have them. On a GPU scores are those of the CPU up to rounding, and ties are the same.
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
-        check_choice("device", device, ("cpu", "auto"))
-        state = self._fitted()
+        place, state = resolve_device(device), self._fitted()
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length, ranker = list_length(n, allowed.n_left), ready_state(state)
+        scorers = ranker.scorers if place.type == "cpu" else ranker.scorers.on(place)
 
         def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
-            return best_lists(ranker.scorers, users, length, seen=left_out, allowed=allowed.common)
+            return best_lists(scorers, users, length, seen=left_out, allowed=allowed.common)
 
         popular, served = partial(most_liked, state, length), ranker.with_items()
         how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}

@@ -35,6 +35,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer
 from air_recsys.nn.devices import in_workers, one_blas_thread
+from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import row_pattern
 
 MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
@@ -65,12 +66,13 @@ def normalised_items(pattern: Csr, exponent: float, share: float) -> NormalisedI
     return NormalisedItems(times_columns(weighted, degrees**-0.5), degrees)
 
 
-def item_weights(pattern: Csr, settings: RankerSettings) -> Csr | np.ndarray:
-    """The weights H, (n_items, n_items): dense and exact for few items, sparse for many."""
+def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -> Csr | np.ndarray:
+    """The weights H, (n_items, n_items): dense and exact for few items, sparse for many, a share by each rank."""
     normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        return exact_weights(item_products(normalised), settings.regression_penalty)
-    return neighborhood_weights(normalised, settings.regression_penalty)
+        weights = exact_weights(item_products(normalised), settings.regression_penalty)
+        return ranks.as_first(torch.from_numpy(weights)).numpy()
+    return neighborhood_weights(normalised, settings.regression_penalty, ranks=ranks)
 
 
 def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
@@ -126,27 +128,39 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbors: int = NEIGHBORS) -> Csr:
+def neighborhood_weights(
+    normalised: NormalisedItems, penalty: float, n_neighbors: int = NEIGHBORS, ranks: Ranks = ALONE
+) -> Csr:
     r"""The weights H where the regression of each item takes its strongest neighbours alone.
 
     With the neighbours N of item j, :math:`\beta = (M_{NN} + \lambda I)^{-1} M_{Nj}` and
     :math:`\gamma = \lambda / (M_{jj} + \lambda - M_{jN} \beta)`, column j holds :math:`\gamma \beta` at N and
     :math:`1 - \gamma` at j: the column of H itself where N are all other items. Neighbours share a user. The values
-    are rounded to float32.
+    are rounded to float32. Each of several `ranks` has a range of the items, and all get all columns.
     """
     columns = sp.csr_array(normalised.rows.T)
     n_items = normalised.degrees.size
-    chosen = strongest_products(columns, columns, max(EDGES, n_neighbors), np.arange(n_items), in_workers)
+    items = np.array_split(np.arange(n_items), ranks.size)[ranks.rank]
+    of_items = columns if ranks.size == 1 else columns[items]
+    chosen = _in_line(strongest_products(of_items, columns, max(EDGES, n_neighbors), items, in_workers), ranks)
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
     with one_blas_thread():
-        columns_of = [_regression(products, own, item, nearest, penalty) for item in range(n_items)]
-    indices, values = (np.concatenate(parts) for parts in zip(*columns_of, strict=True))
+        columns_of = [_regression(products, own, item, nearest, penalty) for item in items.tolist()]
+    indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))
     places = np.int32 if values.size < 2**31 else np.int64
     indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)]).astype(places)
     by_columns = sp.csr_array((values.astype(np.float32), indices.astype(places), indptr), shape=products.shape)
     return sp.csr_array(by_columns.T)
+
+
+def _in_line(rows: Csr, ranks: Ranks) -> Csr:
+    """The rows of all ranks, one below the other."""
+    if ranks.size == 1:
+        return rows
+    counts, indices, values = (ranks.in_line(each) for each in (np.diff(rows.indptr), rows.indices, rows.data))
+    return sp.csr_array((values, indices, np.append(0, counts.cumsum())), shape=(counts.size, rows.shape[1]))
 
 
 def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: float) -> Csr:

@@ -2,7 +2,7 @@
 
 Sparse products are sums in one order, on every processor. Dense ones and powers are computed in double precision,
 since their last bits depend on the processor. For lists each scorer has a faster form as well: all scores in single
-precision, and those of some items in double precision.
+precision, and those of some items in double precision, on a CPU or on a GPU.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import times_columns
 from air_recsys.models.ranking.catalogue import Catalogue
+from air_recsys.training.softmax import row_pattern
 
+_CPU = torch.device("cpu")
 _SUMMED = 8192  # entries of a sum in single precision
 _SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
 
 
 class BlockScores(NamedTuple):
-    """The scores of a block of users for lists."""
+    """The scores of a block of users for lists, on the device where these are made."""
 
-    values: np.ndarray  # float32, (b, n_items), before they are divided by the lengths
-    lengths: np.ndarray  # (b, 1)
-    exact: Callable[[np.ndarray], np.ndarray]  # of some items of each user, (b, m): their scores, float64
+    values: Tensor  # float32, (b, n_items), before they are divided by the lengths
+    lengths: Tensor  # (b, 1)
+    exact: Callable[[Tensor], Tensor]  # of some items of each user, (b, m): their scores, float64
 
 
 class Scorer(Protocol):
@@ -39,8 +42,12 @@ class Scorer(Protocol):
         """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
         ...
 
-    def block(self, users: np.ndarray, buffer: np.ndarray) -> BlockScores:
-        """The same for lists; they may be held in `buffer`, float32, (b, n_items)."""
+    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
+        """The same for lists; they may be held in `buffer`, float32, (b, n_items), on the device of the scorer."""
+        ...
+
+    def on(self, device: torch.device) -> Self:
+        """The scorer that makes lists on a device."""
         ...
 
     def for_users(self, own: Csr) -> Self:
@@ -54,6 +61,7 @@ class ProductScorer(NamedTuple):
     left: Csr  # (n_users, r)
     right: Csr | np.ndarray  # (r, n_items)
     scales: np.ndarray  # what the items of users are multiplied by in `left`, (r,)
+    times_right: Callable[[Csr], Tensor] | None = None  # the product of rows of `left` on a GPU, (b, n_items)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
@@ -64,13 +72,22 @@ class ProductScorer(NamedTuple):
         product = self._product(users)
         return product.toarray() if sp.issparse(product) else product
 
-    def block(self, users: np.ndarray, buffer: np.ndarray) -> BlockScores:
-        """The scores for lists; those in double precision are the same as `scores`."""
-        product = self._product(users)
-        lengths = lengths_of(product)
-        if sp.issparse(product):
-            product = product.toarray(out=buffer if product.dtype == buffer.dtype else None)
-        return BlockScores(product, lengths, lambda items: np.take_along_axis(product, items, axis=1) / lengths)
+    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
+        """The scores for lists; those in double precision are the same as `scores`, on a GPU up to rounding."""
+        if self.times_right is None:
+            product = self._product(users)
+            lengths = torch.from_numpy(lengths_of(product))
+            if sp.issparse(product):
+                product = product.toarray(out=buffer.numpy() if product.dtype == np.float32 else None)
+            values = torch.from_numpy(product)
+        else:
+            values = self.times_right(self.left[users])
+            lengths = _lengths_on_device(values)
+        return BlockScores(values, lengths, lambda items: values.gather(1, items) / lengths)
+
+    def on(self, device: torch.device) -> ProductScorer:
+        """The scorer that makes lists on a device."""
+        return self._replace(times_right=None if device == _CPU else products_on(device, self.right))
 
     def for_users(self, own: Csr) -> ProductScorer:
         """The scorer of other users, by how much their items count."""
@@ -92,7 +109,7 @@ class FactorScorer(NamedTuple):
     def of(cls, users: np.ndarray, factors: ItemFactors, temperature: float, trend: np.ndarray) -> FactorScorer:
         """The scorer of the factors of users, (n_users, r), and of items, with the logs of trends, (n_items,)."""
         targets = np.require(factors.targets, np.float32, ["C", "W"])
-        items = Catalogue(targets, np.asarray(trend, np.float32), torch.device("cpu"))
+        items = Catalogue(targets, np.asarray(trend, np.float32), _CPU)
         return cls(users, items, factors.sources, temperature)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
@@ -106,22 +123,26 @@ class FactorScorer(NamedTuple):
         product[~own.any(axis=1)] = 0  # who has no items
         return of_length_one(product)
 
-    def block(self, users: np.ndarray, buffer: np.ndarray) -> BlockScores:
+    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
         """The scores for lists; the lengths of those in double precision are of single precision."""
-        own = torch.from_numpy(self.users[users].astype(np.float32))
+        own = torch.from_numpy(self.users[users].astype(np.float32)).to(buffer.device)
         known = own.any(dim=1, keepdim=True)  # who has items
-        values = self.items.approximate(own / self.temperature, torch.from_numpy(buffer))
+        values = self.items.approximate(own / self.temperature, buffer)
         largest = values.amax(dim=1, keepdim=True).double()
-        torch.softmax(values, dim=1, out=values)  # in one pass
+        on_cpu = buffer.device == _CPU
+        values = torch.softmax(values, dim=1, out=values if on_cpu else None)  # in one pass, and there in its place
         logs = largest - values.amax(dim=1, keepdim=True).double().log()  # of the sums of exponentials
         values[~known[:, 0]] = 0
-        lengths = lengths_of_single(values.numpy())
+        lengths = torch.from_numpy(lengths_of_single(values.numpy())) if on_cpu else _lengths_on_device(values)
 
-        def exact(items: np.ndarray) -> np.ndarray:
-            scores = self.items.exact(own.double() / self.temperature, torch.from_numpy(items))
-            return scores.sub_(logs).exp_().mul_(known).numpy() / lengths
+        def exact(items: Tensor) -> Tensor:
+            return self.items.exact(own.double() / self.temperature, items).sub_(logs).exp_().mul_(known) / lengths
 
-        return BlockScores(values.numpy(), lengths, exact)
+        return BlockScores(values, lengths, exact)
+
+    def on(self, device: torch.device) -> FactorScorer:
+        """The scorer that makes lists on a device."""
+        return self._replace(items=Catalogue(self.items.factors, self.items.offsets, device))
 
     def for_users(self, own: Csr) -> FactorScorer:
         """The scorer of other users, by how much their items count."""
@@ -134,6 +155,12 @@ class WeightedScorers(NamedTuple):
     scorers: Mapping[str, Scorer]
     weights: Mapping[str, float]  # of each of them, by the same names
     n_items: int
+    device: torch.device = _CPU  # where lists are made
+
+    def on(self, device: torch.device) -> WeightedScorers:
+        """The scorers that make lists on a device."""
+        scorers = {name: each.on(device) for name, each in self.scorers.items()}
+        return self._replace(scorers=scorers, device=device)
 
     @property
     def reach(self) -> float:
@@ -150,6 +177,35 @@ class WeightedScorers(NamedTuple):
     def for_users(self, own: Csr) -> WeightedScorers:
         """The scorers of other users, by how much their items count, (b, n_items)."""
         return self._replace(scorers={name: each.for_users(own) for name, each in self.scorers.items()})
+
+
+def products_on(device: torch.device, right: Csr | np.ndarray) -> Callable[[Csr], Tensor]:
+    """The products of sparse rows, (b, r), with a matrix, (r, n_items), by sums in one order on a device.
+
+    Examples
+    --------
+    >>> products_on(torch.device("cpu"), np.array([[1.0, 2.0], [3.0, 4.0]]))(sp.csr_array([[1.0, 1.0]]))
+    tensor([[4., 6.]], dtype=torch.float64)
+    """
+    if isinstance(right, np.ndarray):
+        dense = torch.from_numpy(right).to(device)
+        return lambda left: row_pattern(left, device).matmul(torch.from_numpy(left.data).to(device), dense)
+    by_items = sp.csr_array(right.T)
+    columns = row_pattern(by_items, device)
+    weights = torch.from_numpy(by_items.data).to(device)
+
+    def product(left: Csr) -> Tensor:
+        rows, values = row_pattern(left, device), torch.from_numpy(left.data).to(device)
+        block = values.new_zeros(left.shape[1], left.shape[0])
+        block[rows.columns.long(), rows.rows.long()] = values
+        return columns.matmul(weights, block).T.contiguous()
+
+    return product
+
+
+def _lengths_on_device(scores: Tensor) -> Tensor:
+    """The length of each row, (b, 1), from sums in double precision."""
+    return torch.linalg.vector_norm(scores, dim=1, keepdim=True, dtype=torch.float64).clamp_min(_SHORTEST)
 
 
 def of_length_one(scores: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.exceptions import DistributedError
 from air_recsys.models import learned
 from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
@@ -15,6 +16,7 @@ from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.nn.devices import in_workers, one_blas_thread
+from air_recsys.training.ranks import Ranks
 
 MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
@@ -99,6 +101,8 @@ class Search:
     again. Those of the regression are tried for four tenths of its budget. Factors are left out where a training on
     each way, and the one that follows, would take longer than what is left.
 
+    Of several `ranks` each has some of the parts, and all find the same.
+
     Attributes
     ----------
     history : list of dict
@@ -106,8 +110,12 @@ class Search:
         items, geometric means over the ways, and "ndcg_alike" and the like, of each part.
     """
 
-    def __init__(self, parts: Sequence[HiddenPart], begin: Begin, seed: int, n_users: int, progress: Progress) -> None:
-        self.ways = [HeldOut(part, seed, n_users) for part in parts]
+    def __init__(
+        self, parts: Sequence[HiddenPart], begin: Begin, seed: int, n_users: int, progress: Progress, ranks: Ranks
+    ) -> None:
+        self._names, self._ranks = [part.name for part in parts], ranks
+        own = parts[ranks.rank % len(parts) :: ranks.size]  # some have the same where there are more ranks
+        self.ways = [HeldOut(part, seed, n_users) for part in own]
         self._begin, self._progress = begin, progress
         self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
@@ -126,7 +134,8 @@ class Search:
         self._join_factors(best, single)
         row = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         selected = Selection.of_row(row, self.history)
-        return selected._replace(calibration=self._calibrated(selected.settings, single[self.ways[0]]))
+        own = None if self._ranks.rank else self._calibrated(selected.settings, single[self.ways[0]])
+        return selected._replace(calibration=self._ranks.of_all(own)[0])
 
     def _calibrated(self, settings: RankerSettings, regression: np.ndarray) -> RankCalibration:
         """The probabilities of the lists of the first way, with settings and the scores of their regression."""
@@ -179,9 +188,13 @@ class Search:
             return tried[0]
         with one_blas_thread():  # each way has a thread
             measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
-        figures = np.array(measured)  # (ways, 2)
+        told = self._ranks.of_all({way.name: each for way, each in zip(self.ways, measured, strict=True)})
+        if None in told:  # it has left, with an error of its own
+            raise DistributedError("expected all ranks in the search, found one that stopped: its message says why")
+        of_parts = {name: each for own in told for name, each in own.items()}
+        figures = np.array([of_parts[name] for name in self._names])  # (parts, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
-        each = {f"ndcg_{way.name}": value for way, value in zip(self.ways, figures[:, 0].tolist(), strict=True)}
+        each = {f"ndcg_{name}": value for name, value in zip(self._names, figures[:, 0].tolist(), strict=True)}
         self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
         self._progress.tried()
         return ndcg

@@ -65,7 +65,7 @@ class Catalogue:
         `eps`, of the sum of their sizes. That of `exact` is no larger.
         """
         limits = torch.finfo(self._factors.dtype)
-        eps = _eps_of_single_products() if self._factors.dtype == torch.float32 else limits.eps
+        eps = eps_of_single_products() if self._factors.dtype == torch.float32 else limits.eps
         error = (self._factors.shape[1] + 2) * (eps * reach + limits.tiny)
         return torch.where(reach < limits.max / 4, error, torch.inf)
 
@@ -147,7 +147,7 @@ def _transposed(factors: torch.Tensor) -> torch.Tensor:
     return factors.T.to(torch.float64, memory_format=torch.contiguous_format)
 
 
-def _eps_of_single_products() -> float:
+def eps_of_single_products() -> float:
     """The precision that torch was asked for in products of float32 matrices."""
     try:
         asked = torch.get_float32_matmul_precision()

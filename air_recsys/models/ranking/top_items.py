@@ -126,6 +126,16 @@ def _default_block(n_items: int, device: torch.device) -> int:
     return most if device.type == "cuda" else min(most, max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
+def hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
+    """Set the scores of seen items to -inf, in place, and return the scores; `start` is the first row in `seen`."""
+    if seen is not None:
+        indptr = seen.indptr[start : start + len(block) + 1].astype(np.int64)
+        rows = np.repeat(np.arange(len(block)), np.diff(indptr))
+        places = rows * block.shape[1] + seen.indices[indptr[0] : indptr[-1]]
+        block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
+    return block
+
+
 class _Beside(NamedTuple):
     """What is known of the scores of some users beside products and offsets."""
 
@@ -141,12 +151,7 @@ class _Beside(NamedTuple):
         """Add what is added and set hidden scores to -inf, in place, and return the scores from user `start` on."""
         if self.added is not None:
             block += self.added[start : start + len(block)]
-        if self.hidden is not None:
-            indptr = self.hidden.indptr[start : start + len(block) + 1].astype(np.int64)
-            rows = np.repeat(np.arange(len(block)), np.diff(indptr))
-            places = rows * block.shape[1] + self.hidden.indices[indptr[0] : indptr[-1]]
-            block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
-        return block
+        return hide(block, self.hidden, start)
 
     @property
     def largest(self) -> torch.Tensor | float:

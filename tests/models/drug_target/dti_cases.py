@@ -34,3 +34,8 @@ def alike(ids: Any) -> pd.DataFrame:
     """The similarity of three groups."""
     groups = np.kron(np.eye(3), np.full((len(ids) // 3,) * 2, 0.6)) + 0.4 * np.eye(len(ids))
     return pd.DataFrame(groups, ids, ids)
+
+
+def long_of(table: Any) -> Any:
+    """A wide table as a long one, with its missing pairs."""
+    return table.stack().rename_axis(["drug", "target"]).rename("interaction").reset_index()

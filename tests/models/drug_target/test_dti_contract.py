@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from dti_cases import SIMILARITY, TARGETS, WIDE, alike, planted, wide
+from dti_cases import SIMILARITY, TARGETS, WIDE, alike, long_of, planted, wide
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from air_recsys.data.interactions import Interactions
@@ -25,10 +25,6 @@ from air_recsys.training import Record
 
 def fit(*given: Any, **how: Any) -> DrugTargetAIR:
     return DrugTargetAIR().fit(*given, **how)
-
-
-def long_of(table: Any) -> Any:
-    return table.stack().rename_axis(["drug", "target"]).rename("interaction").reset_index()
 
 
 # -------------------------------------------------------------------- how sure
@@ -235,8 +231,6 @@ def test_what_is_forgotten_leaves_model_and_file_as_if_it_had_never_been(tmp_pat
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("fold_in", "name it in drug_similarity and fit again"),
-        ("partial_fit", "fit again, on all pairs"),
         ("uncertainty", "return_std=True"),
         ("feature_effects", "no effects of features"),
     ],

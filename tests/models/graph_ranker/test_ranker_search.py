@@ -30,6 +30,7 @@ from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.models.graph_ranker.selection import Search
 from air_recsys.training import train
 from air_recsys.training.checkpoint import HeldCheckpoint
+from air_recsys.training.ranks import ALONE
 from air_recsys.training.softmax import SoftmaxTrainer
 
 RANDOM = ["alike", "popular_first", "rare_first"]
@@ -180,7 +181,7 @@ def test_factors_are_trained_as_far_as_there_is_time(seconds, steps, watch, monk
 
     monkeypatch.setattr(SoftmaxTrainer, "advance", slowly)
     ways, fit = hidden_parts(likes(), None, "auto", 0), Progress(HeldCheckpoint({}), seconds)
-    search = Search(ways, lambda pattern: training_of(pattern, 4, 30), 0, 40, fit)
+    search = Search(ways, lambda pattern: training_of(pattern, 4, 30), 0, 40, fit, ALONE)
     best = search.best()
     assert sorted({row["n_steps"] for row in search.history} - {0}) == steps
     assert fit.budget.spent() < seconds - 100 * best.n_steps
