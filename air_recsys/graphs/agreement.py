@@ -22,6 +22,7 @@ import torch
 
 from air_recsys.graphs.candidates import nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.metrics.checks import Csr
 
 N_EDGES = 20
 _CANDIDATES = 60
@@ -35,11 +36,11 @@ _BLOCK = 4_000_000  # entries of a dense block of rows
 class Agreement(NamedTuple):
     """Two graphs of rows, symmetric with empty diagonals, (m, m) of float64."""
 
-    graph: sp.csr_array
-    blind: sp.csr_array  # without the agreement of residuals, so chosen without a look at them
+    graph: Csr
+    blind: Csr  # without the agreement of residuals, so chosen without a look at them
 
 
-def agreement_graphs(points: np.ndarray, residuals: sp.csr_array, n_edges: int = N_EDGES) -> Agreement:
+def agreement_graphs(points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
     Parameters
@@ -65,9 +66,7 @@ def agreement_graphs(points: np.ndarray, residuals: sp.csr_array, n_edges: int =
     return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
-def agreement_with_known(
-    points: np.ndarray, residuals: sp.csr_array, n_known: int, n_edges: int = N_EDGES
-) -> sp.csr_array:
+def agreement_with_known(points: np.ndarray, residuals: Csr, n_known: int, n_edges: int = N_EDGES) -> sp.csr_array:
     """The edges of new rows, those after the first `n_known`, to the known ones, (m - n_known, n_known) of float64.
 
     Parameters
@@ -87,9 +86,7 @@ def agreement_with_known(
     return sp.csr_array(_strongest(points, residuals, new, points[:n_known], n_edges).graph[n_known:, :n_known])
 
 
-def _strongest(
-    points: np.ndarray, residuals: sp.csr_array, rows: np.ndarray, others: np.ndarray, n_edges: int
-) -> Agreement:
+def _strongest(points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.ndarray, n_edges: int) -> Agreement:
     """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
     m = len(points)
     near = _nearest(points, rows, others)
@@ -121,7 +118,7 @@ def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.nda
 
 
 def _weights(
-    points: np.ndarray, residuals: sp.csr_array, first: np.ndarray, second: np.ndarray, unit: float
+    points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p,)."""
     counts = np.diff(residuals.indptr).astype(np.float64)
@@ -143,7 +140,7 @@ def _median_distance(points: np.ndarray) -> float:
     return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
 
 
-def _shared(residuals: sp.csr_array, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,)."""
     m, n = residuals.shape
     indptr, counts = residuals.indptr.astype(np.int64), np.diff(residuals.indptr)

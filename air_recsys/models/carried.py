@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import Agreement, agreement_graphs, agreement_with_known
+from air_recsys.metrics.checks import Csr
 from air_recsys.nn.residuals import RowProcesses
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
@@ -36,14 +37,12 @@ class CarriedResiduals:
     """
 
     def __init__(self, data: Interactions, residuals: np.ndarray, processes: RowProcesses) -> None:
-        self.processes, self._weights = processes, None
-        self._residuals = of_pairs(data, residuals)
-        if data.weights is not None:
-            self._weights = of_pairs(data, data.weights)
-        self._kept: sp.csr_array | None = None
+        self.processes, self._residuals = processes, of_pairs(data, residuals)
+        self._weights = None if data.weights is None else of_pairs(data, data.weights)
+        self._kept: Csr | None = None
         self._n_asked = 0
 
-    def towards(self, near: sp.csr_array) -> CarriedResiduals:
+    def towards(self, near: Csr) -> CarriedResiduals:
         """The same for other items, by the known ones near each, (k, n_items)."""
         other = copy(self)
         other.processes = replace(self.processes, near=near)
@@ -82,7 +81,7 @@ class CarriedResiduals:
         return self.processes.strength / 2 * own * near[[item]].toarray()[0, rated]
 
 
-def of_pairs(data: Interactions, values: np.ndarray) -> sp.csr_array:
+def of_pairs(data: Interactions, values: np.ndarray) -> Csr:
     """Values of the ratings as a matrix of users and items, zeros included."""
     shape = data.n_users, data.n_items
     return sp.csr_array((values.astype(np.float64), (data.user_index, data.item_index)), shape=shape)
@@ -94,7 +93,7 @@ def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.n
     return agreement_graphs(item_factors, sp.csr_array(of_pairs(data, counted).T))
 
 
-def agreement_beyond_fit(blind: sp.csr_array, residuals: sp.csr_array, covariance: Covariance) -> float:
+def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> float:
     r"""The agreement of the residuals of near items that the fit itself does not make, in standard errors.
 
     Under a posterior without anything left, two residuals of a user have the covariance :math:`-x_i^\top S_u x_j`, as
@@ -124,7 +123,7 @@ def agreement_beyond_fit(blind: sp.csr_array, residuals: sp.csr_array, covarianc
 
 
 def with_new_items(
-    carried: CarriedResiduals, item_factors: np.ndarray, rows: sp.csr_array, degrees: np.ndarray
+    carried: CarriedResiduals, item_factors: np.ndarray, rows: Csr, degrees: np.ndarray
 ) -> CarriedResiduals:
     """What is carried to known items, and to new ones after them by their edges to these.
 
@@ -137,9 +136,9 @@ def with_new_items(
     degrees : ndarray, shape (n_known,)
         Of the graph of the known items; one without edges is near no new item.
     """
-    edges = agreement_with_known(item_factors, rows, degrees.size)
+    edges: Csr = agreement_with_known(item_factors, rows, degrees.size)
     own = np.asarray(edges.sum(axis=1), dtype=np.float64)
     of_new, of_known = (sp.diags_array(np.where(each > 0, each, np.inf) ** -0.5) for each in (own, degrees))
-    scaled, size = sp.csr_array(of_new @ edges @ of_known), carried.processes.edges.shape[1]
-    scaled.resize((scaled.shape[0], size))
+    scaled = sp.csr_array(of_new @ edges @ of_known)
+    scaled.resize((own.size, carried.processes.edges.shape[1]))
     return carried.towards(sp.csr_array(sp.vstack([carried.processes.edges[: degrees.size], scaled])))

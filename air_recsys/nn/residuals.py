@@ -28,6 +28,7 @@ import scipy.sparse as sp
 
 from air_recsys.graphs.agreement import ranges, sums
 from air_recsys.graphs.cooccurrence import scaled_adjacency
+from air_recsys.metrics.checks import Csr
 
 Apply = Callable[[np.ndarray], np.ndarray]
 _ACCURACY = 1e-8  # of a
@@ -56,16 +57,16 @@ class RowProcesses:
     (array([[0.5, 0. ]]), array([[0. , 0.5]]))
     """
 
-    edges: sp.csr_array
+    edges: Csr
     strength: float
-    near: sp.csr_array | None = None
+    near: Csr | None = None
 
     @classmethod
-    def of_graph(cls, adjacency: sp.csr_array, strength: float) -> RowProcesses:
+    def of_graph(cls, adjacency: Csr, strength: float) -> RowProcesses:
         """The processes over a symmetric graph without loops."""
         return cls(scaled_adjacency(sp.csr_array(adjacency, dtype=np.float64)), strength)
 
-    def coefficients(self, residuals: sp.csr_array, weights: np.ndarray | None = None) -> sp.csr_array:
+    def coefficients(self, residuals: Csr, weights: np.ndarray | None = None) -> sp.csr_array:
         """The coefficients a of rows, at the entries of their residuals, (b, n).
 
         Parameters
@@ -82,12 +83,12 @@ class RowProcesses:
             solved.data[first:last] = self._solved(residuals[start:stop], own)
         return solved
 
-    def of(self, coefficients: sp.csr_array) -> sp.csr_array:
+    def of(self, coefficients: Csr) -> sp.csr_array:
         """The processes f of rows at all columns that are asked for, (b, k)."""
         reached = self.edges if self.near is None else sp.csr_array(self.near.T)
         return sp.csr_array(coefficients @ reached) * (self.strength / 2)
 
-    def at(self, coefficients: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def at(self, coefficients: Csr, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The processes f at pairs of a row of `coefficients`, ascending, and a column that is asked for, (p,)."""
         found, n = np.empty(rows.size), coefficients.shape[1]
         edges = self.edges if self.near is None else self.near
@@ -106,13 +107,13 @@ class RowProcesses:
             own[places] = 0.0
         return found * (self.strength / 2)
 
-    def _blocks(self, rows: sp.csr_array) -> list[tuple[int, int]]:
+    def _blocks(self, rows: Csr) -> list[tuple[int, int]]:
         """Stretches of rows whose equations are formed at a time."""
         m, n = rows.shape
         step = max(1, _PLACES // max(1, n))
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
-    def _solved(self, residuals: sp.csr_array, weights: np.ndarray | None) -> np.ndarray:
+    def _solved(self, residuals: Csr, weights: np.ndarray | None) -> np.ndarray:
         """The coefficients a of a block of rows, in the order of their residuals."""
         counts, matrix, half = np.diff(residuals.indptr), self._among_own(residuals), self.strength / 2
         if weights is None:
@@ -127,7 +128,7 @@ class RowProcesses:
         highest = 1 + 2 * half * np.repeat(_largest(weights, counts), counts)
         return roots * chebyshev(apply, roots * residuals.data, highest)
 
-    def _among_own(self, rows: sp.csr_array) -> sp.csr_array:
+    def _among_own(self, rows: Csr) -> sp.csr_array:
         """The edges among the own columns of each row, one block a row, (nnz, nnz)."""
         n, edges = np.int64(rows.shape[1]), self.edges
         first = np.repeat(np.arange(rows.shape[0]) * n, np.diff(rows.indptr))

@@ -77,6 +77,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "tv_reg": (0.1, FULL_WIDTH),
     "n_sweeps": (4, {}),
     "pattern_features": (1, {}),
+    "graph_residuals": (8.0, {}),
     "time": ("drift", {}),
     "user_graph_strength": (0.3, {}),
     "item_graph_strength": (0.3, {}),

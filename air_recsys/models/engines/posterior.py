@@ -54,6 +54,7 @@ from air_recsys.training import PosteriorSweeps
 
 _BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see benchmarks/reports/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
+_CARRIED = 56  # bytes of a rating while the graph that carries residuals is made, after the sweeps
 _STRENGTH = 0.3  # of a given graph, where none is searched
 
 
@@ -156,7 +157,8 @@ class PosteriorEngine:
             block_bytes=block,
             from_covariances=self._n_variational(data, settings) > 0,
         )
-        return plan._replace(work=plan.work + self._drift_bytes(data))
+        carried = _CARRIED * data.n_ratings if self.solver.graph_residuals != 0 and self._learns[1] else 0
+        return plan._replace(work=max(plan.work + self._drift_bytes(data), carried))
 
     def _n_variational(self, data: Extent, settings: Settings) -> int:
         """The number of variational sweeps before those that draw: none where memory is short of covariances."""
