@@ -8,6 +8,7 @@ ratings and interactions that people chose.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,8 @@ def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -
 
     Such nodes are new since the training, or nothing but the pattern tells nodes apart. An edge of theirs weighs the
     cosine of the `pattern_factors` of its ends, times the median over the other nodes of the largest learned weight:
-    so a cosine of 1 is as much as the nearest neighbour of a usual node. Without any learned edge it is the cosine.
+    so a cosine of 1 is as much as the nearest neighbour of a usual node. It weighs at most the median of the learned
+    edges of its other end. Without any learned edge it is the cosine.
 
     Parameters
     ----------
@@ -113,7 +115,11 @@ def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -
     unit = 1.0 if isolated.all() else float(np.median(largest[~isolated]))
     edges = sp.coo_array(_pattern_graph(pattern, k))
     kept = isolated[edges.row] | isolated[edges.col]
-    added = sp.csr_array((unit * edges.data[kept], (edges.row[kept], edges.col[kept])), shape=learned.shape)
+    rows, columns = edges.row[kept], edges.col[kept]
+    most = np.full(isolated.size, np.inf)
+    most[~isolated] = [np.median(learned.data[a:b]) for a, b in itertools.pairwise(learned.indptr) if a < b]
+    weights = np.minimum(unit * edges.data[kept], np.minimum(most[rows], most[columns]))
+    added = sp.csr_array((weights, (rows, columns)), shape=learned.shape)
     whole = sp.csr_array(learned + added)
     whole.eliminate_zeros()
     return whole

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
@@ -320,7 +321,9 @@ give solver='adam'
 
     def shown_edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
         """The edges that similarities are made of, in any unit."""
-        own = learned.to_scipy()
+        own = (
+            scaled_adjacency(learned.to_scipy()) if side == "item" and state.residual_strength else learned.to_scipy()
+        )
         if state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
             return own
         ratings = state.data.to_csr()

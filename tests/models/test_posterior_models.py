@@ -262,7 +262,7 @@ def test_few_ratings_of_many_are_scarce_and_a_small_matrix_is_not():
 
 
 def test_scarce_ratings_get_biases_alone_and_graphs_of_the_pattern_where_it_is_wanted(scarce, tmp_path):
-    assert scarce.settings_ == {"n_factors": 0, "pattern_features": "degrees"}
+    assert scarce.settings_ == {"n_factors": 0, "pattern_features": "degrees", "graph_residuals": 0.0}
     assert scarce.user_factors_.shape == (400, 0)
     assert (scarce.user_adjacency_.shape, scarce.user_adjacency_.nnz) == ((400, 400), 0)
     plain = clone(scarce).set_params(pattern_graphs=False).fit(scarce_ratings()[0])
@@ -273,7 +273,8 @@ def test_scarce_ratings_get_biases_alone_and_graphs_of_the_pattern_where_it_is_w
 
 
 def test_what_is_given_is_not_touched():
-    model = AIR.for_ratings(n_factors=2, pattern_features=3, n_sweeps=2, **CPU).fit(scarce_ratings()[0])
+    given = {"n_factors": 2, "pattern_features": 3, "n_sweeps": 2, "graph_residuals": 0}
+    model = AIR.for_ratings(**given, **CPU).fit(scarce_ratings()[0])
     assert model.user_factors_.shape == (400, 2)
     assert model.settings_ == {}
     assert model.user_graph_ is not None
