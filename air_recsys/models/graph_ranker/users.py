@@ -211,9 +211,8 @@ def of_new_items(state: FittedState, data: Interactions) -> FittedState:
     state.check_whole()
     check_signs(state, data.ratings)
     whole, first = _beside(state, data), state.data.n_items
-    factors = whole.factors._replace(
-        item_factors=whole.factors.item_factors[first:], item_biases=whole.factors.item_biases[first:]
-    )
+    targets, biases = (each[first:] for each in whole.factors.of("item"))
+    factors = whole.factors._replace(item_factors=targets, item_biases=biases)
     folded = replace(state, data=data, factors=factors, named={}, trained=state)
     folded.once("ranking", lambda: _of_items(folded, whole))
     return folded
