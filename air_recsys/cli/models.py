@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from air_recsys.cli import options, paths
 from air_recsys.cli.data import ItemTitles, titles_or_none, with_titles
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,18 +220,19 @@ def recommend(
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_)
-    if new is not None and isinstance(loaded, GraphRanker):
-        found = _folded_lists(loaded, new, ids, how)
-    else:
-        found = loaded.recommend(ids, **how)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "none of the .* users is known", DataWarning)  # which a note tells
+        if new is not None and isinstance(loaded, GraphRanker):
+            found = _folded_lists(loaded, new, ids, how)
+        else:
+            found = loaded.recommend(ids, **how)
     options.show_frame(with_titles(found, names), json_file)
     everything = f", who rated all {loaded.interactions_.n_items} (--include-seen)"
-    _tell_of_lists(
-        found, ids, lists.n, _LEFT_BY_FILTERS if how["items"] is not None or how["exclude"] is not None else everything
-    )
+    why_none = _LEFT_BY_FILTERS if how["items"] is not None or how["exclude"] is not None else everything
+    _tell_of_lists(found, ids, lists.n, why_none, data.user_ids.item(0))
 
 
-def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:
+def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str, known: Any) -> None:
     """Say which users are unknown or have no list, and, where a length was asked for, for which items are missing."""
     asked = list(dict.fromkeys(ids))
     unknown = found.loc[found["source"] == "popular", "user"].unique().tolist()
@@ -241,6 +243,7 @@ def _tell_of_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none:
         why = " of whom nothing is known" if users is unknown else why_none
         if users:
             named = ", ".join(map(repr, users[:_SHOWN])) + ", ..." * (len(users) > _SHOWN)
+            named += f"; known are such as {known!r}" if users is unknown else ""
             typer.echo(f"note: {told} for {len(users)} of {len(asked)} user(s){why}: {named}", err=True)
     if short:
         left = f"{lengths[short[0]]} of user {short[0]!r}"

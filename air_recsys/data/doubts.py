@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from air_recsys.data.ids import IdIndex
+from air_recsys.data.ids import IdIndex, folded_text, plain_text
 from air_recsys.exceptions import quoted
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
@@ -98,9 +96,12 @@ def doubts_about_times(times: np.ndarray) -> Iterator[str]:
 def doubts_about_new(known: IdIndex, ids: np.ndarray) -> Iterator[tuple[bool, str]]:
     """Yield lines about unknown ids that are near another, and first, with True, those of blanks and Unicode alone."""
     new = [each for each in dict.fromkeys(ids[known.lookup(ids) < 0].tolist()) if isinstance(each, str)]
-    texts = {_folded(each): each for each in known.ids.tolist() if isinstance(each, str)} if new else {}
-    near = [(each, other) for each in new if (other := texts.setdefault(_folded(each), each)) != each]
-    for is_other, each, other in sorted((_plain(each) != _plain(other), each, other) for each, other in near)[:_SHOWN]:
+    added, near = {}, []
+    for each in new:
+        key, texts = folded_text(each), known.by_folded_text
+        other = texts[key] if key in texts else added.setdefault(key, each)
+        near += [(plain_text(each) != plain_text(other), each, other)] if other != each else []
+    for is_other, each, other in sorted(near)[:_SHOWN]:
         differs = f"differs from {quoted(other)} only in case, blanks, leading zeros or forms of Unicode"
         yield not is_other, f"the new {known.kind} id {quoted(each)} {differs}: is that one meant?"
 
@@ -110,7 +111,7 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     texts = [each for each in ids if isinstance(each, str)]
     escaped = [id for id in texts if "\\" in id and '"' in id]
     others = [each for each in ids if not isinstance(each, str)]
-    written, folded = set(map(str, others)), [_folded(each) for each in texts]
+    written, folded = set(map(str, others)), [folded_text(each) for each in texts]
     twice = {each for each, n in Counter(folded).items() if n > 1}
     whole = [id for id in ids if not isinstance(id, str) or id.isdigit()]
     strange = [id for id in texts if not any(map(str.isdigit, id))]
@@ -136,16 +137,3 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     if not texts and all(isinstance(each, bytes) for each in others):
         odd["are bytes and no text"] = others
     return odd
-
-
-def _folded(text: str) -> str:
-    """Return what remains of an id without case, blanks, leading zeros and forms of Unicode and HTML."""
-    text = html.unescape(text)
-    plain = _plain(text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
-    return plain.lstrip("0") if plain.isdigit() else plain
-
-
-def _plain(text: str) -> str:
-    """Return an id without blanks that cannot be seen, in one form of Unicode."""
-    text = text if text.isascii() else unicodedata.normalize("NFC", re.sub("[\u200b\ufeff]", "", text))
-    return " ".join(text.split())

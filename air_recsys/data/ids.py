@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import html
+import re
+import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -79,6 +82,19 @@ def asked_ids(ids: Any, kind: str) -> np.ndarray:
             raise DataError(f"expected {kind} ids in one row, found an array of shape {array.shape}")
         return as_id_array(array if array.ndim else [array.item()])
     return as_id_array(ids if isinstance(ids, list | tuple) else list(ids))
+
+
+def folded_text(text: str) -> str:
+    """Return what remains of an id without case, blanks, leading zeros and forms of Unicode and HTML."""
+    text = html.unescape(text)
+    plain = plain_text(text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+    return plain.lstrip("0") if plain.isdigit() else plain
+
+
+def plain_text(text: str) -> str:
+    """Return an id without blanks that cannot be seen, in one form of Unicode."""
+    text = text if text.isascii() else unicodedata.normalize("NFC", re.sub("[\u200b\ufeff]", "", text))
+    return " ".join(text.split())
 
 
 def _are_whole(numbers: np.ndarray) -> bool:
@@ -184,7 +200,17 @@ class IdIndex:
         new = ids[self.lookup(ids) < 0]
         swapped = self.lookup([integer_of(each) if isinstance(each, str) else str(each) for each in new.tolist()])
         self.check_type(new[swapped >= 0])
-        return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
+        if not new.size:
+            return self
+        whole = IdIndex([*self.ids.tolist(), *new.tolist()], self.kind)
+        if "by_folded_text" in vars(self):
+            vars(whole)["by_folded_text"] = self.by_folded_text | IdIndex(new, self.kind).by_folded_text
+        return whole
+
+    @cached_property
+    def by_folded_text(self) -> dict[str, str]:
+        """The last of the ids that are text, by what `folded_text` leaves of it."""
+        return {folded_text(each): each for each in self.ids.tolist() if isinstance(each, str)}
 
     def lookup(self, ids: Any) -> np.ndarray:
         """Return the index of each id, -1 for an unknown one; shape (n,).

@@ -115,7 +115,8 @@ class Interactions:
     weights : array_like of float, shape (n_ratings,), optional
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
-        The value of a repeated pair. With "mean" and "sum" its time is the latest.
+        The value of a repeated pair. With "mean" and "sum" its time is the latest. None where all pairs are known to
+        be distinct, which saves a sort.
     allow_negative : bool, optional
         Accept negative ratings; None accepts them with a warning where they are part of the scale, see the rules.
     rating_scale : tuple of float, optional
@@ -159,13 +160,13 @@ class Interactions:
         *,
         timestamps: Any = None,
         weights: Any = None,
-        duplicates: Duplicates = "error",
+        duplicates: Duplicates | None = "error",
         allow_negative: bool | None = False,
         rating_scale: Scale | None = None,
         empty: bool = False,
         copy: bool = True,
     ) -> None:
-        check_choice("duplicates", duplicates, get_args(Duplicates))
+        check_choice("duplicates", duplicates, (*get_args(Duplicates), None))
         self.users = user_ids if isinstance(user_ids, IdIndex) else IdIndex(user_ids, "user")
         self.items = item_ids if isinstance(item_ids, IdIndex) else IdIndex(item_ids, "item")
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
@@ -185,7 +186,8 @@ class Interactions:
         self.item_features: Features | None = None
         if not empty and self.n_ratings == 0:
             raise DataError("expected at least one rating, found none")
-        self._resolve_duplicates(duplicates)
+        if duplicates is not None:
+            self._resolve_duplicates(duplicates)
 
     # ---------------------------------------------------------------- from other containers
 

@@ -109,21 +109,27 @@ def merge(
         raise DataError("expected features as tables beside the new ratings, found interactions that have some")
     users, of_users = _joined(before.users, new.users, before.user_features, user_features)
     items, of_items = _joined(before.items, new.items, before.item_features, item_features)
+    old, late = _again(before, new)
     taken = ~(older := are_older(before, new))
+    stays: Any = slice(None)
+    if taken[late].any():
+        stays = np.ones(before.n_ratings, dtype=bool)
+        stays[old[taken[late]]] = False
     times = None
     if before.timestamps is not None and new.timestamps is not None:
-        times = np.concatenate([before.timestamps, new.timestamps[taken]])
+        times = np.concatenate([before.timestamps[stays], new.timestamps[taken]])
     has_weights = before.weights is not None or new.weights is not None
     merged = Interactions(
-        np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index[taken]]]),
-        np.concatenate([before.item_index, items.lookup(new.item_ids)[new.item_index[taken]]]),
-        np.concatenate([before.ratings, new.ratings[taken]]),
-        users.ids,
-        items.ids,
+        np.concatenate([before.user_index[stays], users.lookup(new.user_ids)[new.user_index[taken]]]),
+        np.concatenate([before.item_index[stays], items.lookup(new.item_ids)[new.item_index[taken]]]),
+        np.concatenate([before._ratings[stays], new._ratings[taken]]),
+        users,
+        items,
         timestamps=times,
-        weights=np.concatenate([_weights(before), _weights(new)[taken]]) if has_weights else None,
-        duplicates="last",
+        weights=np.concatenate([_weights(before)[stays], _weights(new)[taken]]) if has_weights else None,
+        duplicates=None,
         allow_negative=True,
+        copy=False,
     )
     merged.user_features, merged.item_features = of_users, of_items
     return merged, older
@@ -150,13 +156,22 @@ def are_older(before: Interactions, new: Interactions) -> np.ndarray:
     """Which new ratings are older than the known one of their pair."""
     older = np.zeros(new.n_ratings, dtype=bool)
     if before.timestamps is not None and new.timestamps is not None:
-        users, items = before.users.lookup(new.user_ids)[new.user_index], before.items.lookup(new.item_ids)
-        items = items[new.item_index]
-        both, theirs = np.flatnonzero((users >= 0) & (items >= 0)), np.flatnonzero(np.isin(before.user_index, users))
-        pairs = (users * before.n_items + items)[both]
-        _, old, late = np.intersect1d(before.pair_index[theirs], pairs, assume_unique=True, return_indices=True)
-        older[both[late]] = new.timestamps[both[late]] < before.timestamps[theirs[old]]
+        old, late = _again(before, new)
+        older[late] = new.timestamps[late] < before.timestamps[old]
     return older
+
+
+def _again(before: Interactions, new: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the pairs that both have, in each."""
+    users = before.users.lookup(new.user_ids)[new.user_index]
+    items = before.items.lookup(new.item_ids)[new.item_index]
+    both, asked = np.flatnonzero((users >= 0) & (items >= 0)), np.zeros(before.n_users, dtype=bool)
+    asked[users[both]] = True
+    theirs = np.flatnonzero(asked[before.user_index])
+    known = before.user_index[theirs] * np.int64(before.n_items) + before.item_index[theirs]
+    pairs = users[both] * before.n_items + items[both]
+    _, old, late = np.intersect1d(known, pairs, assume_unique=True, return_indices=True)
+    return theirs[old], both[late]
 
 
 def _weights(data: Interactions) -> np.ndarray:

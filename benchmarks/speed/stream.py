@@ -65,3 +65,37 @@ def _ndcg(model: GraphRanker, new: pd.DataFrame, n: int) -> list[float]:
     hits = [item in wanted[user] for user, item in zip(lists["user"].tolist(), lists["item"].tolist(), strict=True)]
     counts = np.array([len(wanted[user]) for user in users])
     return ndcg(np.array(hits).reshape(len(users), n), counts).tolist()
+
+
+def bench_updates(root: Path, *, pairs: int, singles: int, n: int, settings: dict[str, Any], seed: int) -> Found:
+    """Measure `partial_fit` of new likes of a trained MovieLens-1M model, at once and one by one, and next lists."""
+    table = load_movielens(root, "1m").to_frame()[["user", "item"]]
+    order = np.random.default_rng(seed).permutation(len(table))
+    new, model = table.iloc[order[: pairs + singles]], AIR.for_likes(**settings, random_state=seed, device="cpu")
+    model.fit(table.iloc[np.sort(order[pairs + singles :])]).recommend(new["user"].unique(), n)
+    rows = []
+    for way, size, part in (("at once", pairs, new.head(pairs)), ("one by one", 1, new.tail(singles))):
+        spent = np.array([_update(model, part.iloc[begin : begin + size], n) for begin in range(0, len(part), size)])
+        likes, users = model.interactions_.to_frame()[["user", "item"]], part["user"].unique()
+        theirs = likes.set_index("user").loc[users].reset_index()
+        lists = [each.recommend(users, n) for each in (model, model.fold_in(theirs))]
+        rows.append(
+            {
+                "likes": way,
+                "users": users.size,
+                "partial_fit, ms": 1e3 * np.median(spent[:, 0]),
+                "next lists, ms": 1e3 * np.median(spent[:, 1]),
+                "ms a user": 1e3 * spent.sum() / (users.size if size > 1 else len(part)),
+                "from a refit": (lists[0]["score"] - lists[1]["score"]).abs().max(),
+            }
+        )
+    return Found(rows, known=len(table) - len(new))
+
+
+def _update(model: GraphRanker, new: pd.DataFrame, n: int) -> tuple[float, float]:
+    """The seconds of an update, and of the next lists of its users."""
+    start = perf_counter()
+    model.partial_fit(new)
+    middle = perf_counter()
+    model.recommend(new["user"].unique(), n)
+    return middle - start, perf_counter() - middle

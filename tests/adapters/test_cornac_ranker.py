@@ -13,7 +13,7 @@ from host_cases import fails
 
 from air_recsys import Interactions
 from air_recsys.adapters.cornac import CornacRanker
-from air_recsys.exceptions import NotFittedError, ParameterError
+from air_recsys.exceptions import NotFittedError, ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
 
 SMALL = {"n_factors": 4, "n_steps": 20, "device": "cpu"}
@@ -75,7 +75,8 @@ def test_an_experiment_ranks_it_above_what_is_popular(tmp_path, monkeypatch):
 
 def test_parameters_reach_the_model(data, capsys):
     settings = {"regression_weight": 1.0, "factor_weight": 0.0}
-    model = CornacRanker(settings=settings, n_validation=7, seed=3, verbose=True, **SMALL).fit(data).model_
+    with pytest.warns(ParameterWarning, match="n_validation=7 has no effect: it needs settings=None"):
+        model = CornacRanker(settings=settings, n_validation=7, seed=3, verbose=True, **SMALL).fit(data).model_
     assert (model.settings, model.n_validation, model.random_state) == (settings, 7, 3)
     assert "regression: nothing was compared" in capsys.readouterr().out
     with fails(ParameterError, "time_budget must be None or a number > 0"):

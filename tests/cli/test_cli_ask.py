@@ -59,6 +59,13 @@ def test_recommend_prints_and_writes_what_the_model_answers(shelf, tmp_path, ids
     )
 
 
+def test_users_of_whom_none_is_known_are_told_once(shelf):
+    ended = asked("recommend", shelf / "text.air", "--user", "x", "--user", "y", "--n", 1)
+    note = "note: what is popular is listed for 2 of 2 user(s) of whom nothing is known: 'x', 'y'; known are such as"
+    assert ended.err.startswith(note)
+    assert ended.err.count("\n") == 1
+
+
 def test_what_was_rated_is_left_out_and_a_shorter_list_is_told(shelf, tmp_path):
     asked("recommend", shelf / "text.air", "--user", "u10", "--n", 6, "--json", tmp_path / "r.json")
     assert [row["item"] for row in read_json(tmp_path / "r.json")] == ["i5"]

@@ -103,7 +103,7 @@ def likes(n_users: int = 1025, n_items: int = 40, seed: int = 0) -> Interactions
 
 def ranker(**options: Any) -> GraphRanker:
     """A small ranker of likes."""
-    return GraphRanker(**{"n_factors": 4, "n_steps": 12, "n_validation": 50, "device": "cpu"} | options)
+    return GraphRanker(**{"n_factors": 4, "n_steps": 12, "device": "cpu"} | options)
 
 
 def sparse_from(n_items: int | None) -> AbstractContextManager[Any]:

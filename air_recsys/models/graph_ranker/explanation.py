@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers, lengths_of
@@ -94,25 +93,25 @@ class ListExplanation:
 
 def explain(
     scorers: WeightedScorers,
-    data: Interactions,
+    item_ids: np.ndarray,
     pair: tuple[Hashable, Hashable],
-    places: tuple[int, Csr],
+    places: tuple[int, int, Csr],
     n: int,
     labels: Labels | None,
 ) -> ListExplanation:
     """Why a user, trained or new, is given an item.
 
-    `places` holds the position of the user in the scorers, and how much each of its items counts, (1, n_items).
+    `places` holds the positions of user and item in the scorers, and how much each item of the user counts,
+    (1, n_items).
     """
     check_integer("n", n, minimum=1)
-    names = check_labels(labels, data.item_ids)
-    user, own = places
-    item = data.items.place(pair[1])
+    names = check_labels(labels, item_ids)
+    user, item, own = places
     table, rest = contributions(scorers, own, user, item)
     parts = dict(zip(map(str, table), table.to_numpy().sum(axis=0).tolist(), strict=True)) | rest
     table["contribution"] = table.sum(axis=1)
     table = table.sort_values("contribution", ascending=False, kind="stable").head(n)
-    ids = data.item_ids[table.index.to_numpy(dtype=np.int64)]
+    ids = item_ids[table.index.to_numpy(dtype=np.int64)]
     table.insert(0, "item", ids)
     table.insert(1, "label", [label_of(names, each) for each in ids])
     score = float(scorers.scores(np.array([user]))[0, item])
@@ -135,10 +134,10 @@ def contributions(scorers: WeightedScorers, own: Csr, user: int, item: int) -> t
 
 
 def _of_regression(scorer: ProductScorer, own: np.ndarray, user: int, item: int, weight: float) -> np.ndarray:
-    left = np.zeros(scorer.left.shape[1])
-    row = scorer.left[[user]]
+    left = np.zeros(scorer.own.shape[1])
+    row = scorer.left(np.array([user]))
     left[row.indices] = row.data
-    right: Any = scorer.right[own]
+    right: Any = scorer.right.rows(own)
     column = right[:, item] if isinstance(right, np.ndarray) else right[:, [item]].toarray()[:, 0]
     length = lengths_of(scorer.products(np.array([user])))[0, 0]
     return weight * left[own] * column / length

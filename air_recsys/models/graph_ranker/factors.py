@@ -20,6 +20,7 @@ from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pat
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 _SPREAD = 0.1  # of the entries of the targets, where the training starts
 _SHARE = 2.0  # of the neighbours in a target, where an item itself counts 1
+_CONTINUED = 256  # users of a further step: lists of a stream are no worse than with 1024
 _MOST_READ = 10_000_000  # interactions: the time for all pairs of items of each user has a limit
 
 
@@ -115,9 +116,8 @@ def continued_factors(pattern: Csr, items: ItemFactors, n_steps: int, seed: int)
     weights = _weights_of_sources(pattern)
     scale = np.float32(_SPREAD * items.targets.shape[1] ** 0.5)
     sources, targets = (torch.from_numpy(each) for each in (items.sources / weights[:, None], items.targets * scale))
-    trainer = SoftmaxTrainer(
-        pattern, ColumnFactors(sources, targets, torch.from_numpy(weights)), SoftmaxTraining(n_steps), seed
-    )
+    start = ColumnFactors(sources, targets, torch.from_numpy(weights))
+    trainer = SoftmaxTrainer(pattern, start, SoftmaxTraining(n_steps, batch_rows=_CONTINUED), seed)
     if (error := train(trainer, progress=False).error) is not None:
         raise error
     return ItemFactors(trainer.factors.sources.numpy() * weights[:, None], trainer.factors.units().numpy())

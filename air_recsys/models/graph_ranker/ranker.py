@@ -37,17 +37,23 @@ from air_recsys.models.graph_ranker.inputs import (
     own_items,
     some_users,
 )
-from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
-from air_recsys.models.graph_ranker.users import of_new_users, ready_state, settings_of, with_likes, without_likes
+from air_recsys.models.graph_ranker.users import (
+    of_new_items,
+    of_new_users,
+    ready_state,
+    settings_of,
+    with_likes,
+    without_likes,
+)
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import new_rows
 from air_recsys.models.pairs import Unknown, asked_pairs, list_ndcg, pair_indices
 from air_recsys.models.partial_fit import check_rows
 from air_recsys.models.ranking.allowed import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with, shares_of_users
-from air_recsys.models.rows import Side
+from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
@@ -181,7 +187,7 @@ class GraphRanker(Recommender):
             parse_size(self.max_memory)
         if self.settings is None:
             return
-        for name, default in {"time_budget": None, "validation": "auto"}.items():
+        for name, default in {"time_budget": None, "validation": "auto", "n_validation": 1000}.items():
             if getattr(self, name) != default:
                 warn_of_unread(name, getattr(self, name), "settings=None")
         check_settings(self.settings)
@@ -466,11 +472,11 @@ class GraphRanker(Recommender):
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length, ranker = list_length(n, allowed.n_left), ready_state(state)
-        scorers = ranker.scorers if place.type == "cpu" else ranker.scorers.on(place)
+        ranker = ranker if place.type == "cpu" else ranker._replace(scorers=ranker.scorers.on(place))
 
         def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            left_out = allowed.left_out(rows, state.statistics.seen[users] if exclude_seen else None)
-            return best_lists(scorers, users, length, seen=left_out, allowed=allowed.common)
+            left_out = allowed.left_out(rows, ranker.seen(users) if exclude_seen else None)
+            return ranker.best(users, length, left_out, allowed.common)
 
         popular, served = partial(most_liked, state, length), ranker.with_items()
         how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}
@@ -505,31 +511,36 @@ class GraphRanker(Recommender):
         ([1, 0], True)
         """
         state = self._fitted()
-        user = state.data.users.place(user_id)
+        user, item = state.data.users.place(user_id), state.data.items.place(item_id)
         ranker = ready_state(state)
-        own = ranker.own[[user]]
-        return explain(ranker.scorers, state.data, (user_id, item_id), (user, own), n, labels)
+        places = user, ranker.first + item, ranker.own[[user]]
+        return explain(ranker.scorers, ranker.item_ids(), (user_id, item_id), places, n, labels)
 
-    def fold_in(self, interactions: Any) -> Self:
-        """A model of new users alone, from their items, for all questions; this model does not change.
+    def fold_in(self, interactions: Any, *, side: Side = "user") -> Self:
+        """A model of new users (or items) alone, for all questions; this model does not change.
 
-        It has the new users and all items. Its ids are its own: what this model knows of a user with the same id does
-        not count. It is not saved, and takes nothing further in. See `air_recsys.models.graph_ranker.users`.
+        It has the new users and all items of this model (with ``side="item"`` all users and the new items), and
+        answers as this model would after `partial_fit`, without further steps of the factors. Its ids are its own:
+        what this model knows of a user with the same id does not count. It is not saved, and takes nothing further in.
+        See `air_recsys.models.graph_ranker.users`.
 
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
-            be known. A matrix has one row per new user, with the ids 0, 1, ..., and one column per item of the model;
-            a stored 0 is no interaction. Other values do not count. Without timestamps, all items of a new user count
-            the same.
+            be known. A matrix has one row per new user, with the ids 0, 1, ..., and one column per item of the model
+            (with ``side="item"`` one row per new item and one column per user); a stored 0 is no interaction. Other
+            values do not count. Without timestamps, all items of a new user count the same; of new items they are
+            needed where the settings read them.
+        side : {"user", "item"}
+            What the new rows are.
 
         Raises
         ------
         DataError, UnknownIdError
             If the interactions do not fit the model.
         ParameterError
-            For a model of new users.
+            For a model of new rows.
 
         Examples
         --------
@@ -540,9 +551,11 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend("eve", n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
+        check_choice("side", side, SIDES)
         state = self._fitted()
-        data = new_rows(state, interactions, "user", read=partial(as_likes, timed=True), zeros_count=False)
-        return copy.copy(self).take_state(of_new_users(state, data))
+        data = new_rows(state, interactions, side, read=partial(as_likes, timed=True), zeros_count=False)
+        found = of_new_users(state, data) if side == "user" else of_new_items(state, data)
+        return copy.copy(self).take_state(found)
 
     def partial_fit(self, interactions: Any) -> Self:
         """Take in new likes of known users, new users and new items, without a new training.

@@ -33,7 +33,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
-from air_recsys.models.graph_ranker.scorers import ProductScorer
+from air_recsys.models.graph_ranker.scorers import ProductScorer, ScaledColumns
 from air_recsys.nn.devices import in_workers, one_blas_thread
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import row_pattern
@@ -60,10 +60,16 @@ def normalised_items(pattern: Csr, exponent: float, share: float) -> NormalisedI
     """W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees."""
     weighted = scaled(pattern, exponent / 2, 0)
     own = np.bincount(weighted.indices, weighted.data.astype(np.float64) ** 2, minlength=pattern.shape[1])
+    degrees = _degrees(own, share)
+    return NormalisedItems(times_columns(weighted, degrees**-0.5), degrees)
+
+
+def _degrees(own: np.ndarray, share: float) -> np.ndarray:
+    """D of the diagonal d, (n_items,)."""
     present = own > 0
     degrees = share * own + (1 - share) * (own[present].mean() if present.any() else 1.0)
     degrees[~present] = 1.0
-    return NormalisedItems(times_columns(weighted, degrees**-0.5), degrees)
+    return degrees
 
 
 def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -> Csr | np.ndarray:
@@ -77,7 +83,10 @@ def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -
 
 def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
     """The degrees D, (n_items,)."""
-    return normalised_items(pattern, settings.regression_exponent, settings.regression_share).degrees
+    counts = np.diff(pattern.indptr)
+    weights = (np.maximum(counts, 1.0) ** (-settings.regression_exponent / 2)).astype(pattern.dtype)
+    squares = np.repeat(weights.astype(np.float64) ** 2, counts)
+    return _degrees(np.bincount(pattern.indices, squares, pattern.shape[1]), settings.regression_share)
 
 
 def regression_scorer(
@@ -86,9 +95,7 @@ def regression_scorer(
     """The scorer of how much a user's items count by H; columns times the exponentials of `trend`."""
     degrees = item_degrees(pattern, settings)
     source, target = degrees**-settings.regression_source, degrees**-settings.regression_target * np.exp(trend)
-    dense = isinstance(weights, np.ndarray)
-    right = weights * target.astype(weights.dtype) if dense else times_columns(weights, target)
-    return ProductScorer(times_columns(own, source), right, source)
+    return ProductScorer(own, ScaledColumns(weights, target), source)
 
 
 def item_products(normalised: NormalisedItems) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -55,13 +56,42 @@ class Scorer(Protocol):
         ...
 
 
+class ScaledColumns:
+    """A matrix with its columns multiplied: whole once many rows were asked for, as a model that grows asks few."""
+
+    def __init__(self, matrix: Csr | np.ndarray, scales: np.ndarray) -> None:
+        self._matrix, self._scales, self._n_asked = matrix, scales, 0
+
+    @cached_property
+    def whole(self) -> Csr | np.ndarray:
+        """All rows."""
+        return self._scaled(self._matrix)
+
+    def _scaled(self, rows: Csr | np.ndarray) -> Csr | np.ndarray:
+        dense = isinstance(rows, np.ndarray)
+        return rows * self._scales.astype(rows.dtype) if dense else times_columns(rows, self._scales)
+
+    def rows(self, places: np.ndarray) -> Csr | np.ndarray:
+        """Some rows."""
+        return self._scaled(self._matrix[places])
+
+    def after(self, left: Csr) -> Any:
+        """The product of rows and this matrix."""
+        if "whole" not in vars(self):
+            places = np.unique(left.indices)
+            self._n_asked += places.size
+            if 2 * self._n_asked <= left.shape[1]:
+                return left[:, places] @ self.rows(places)
+        return left @ self.whole
+
+
 class ProductScorer(NamedTuple):
     """Scores that are a product, each user's divided by their length."""
 
-    left: Csr  # (n_users, r)
-    right: Csr | np.ndarray  # (r, n_items)
-    scales: np.ndarray  # what the items of users are multiplied by in `left`, (r,)
-    times_right: Callable[[Csr], Tensor] | None = None  # the product of rows of `left` on a GPU, (b, n_items)
+    own: Csr  # how much the items of users count, (n_users, r)
+    right: ScaledColumns  # (r, n_items)
+    scales: np.ndarray  # what items are multiplied by, (r,)
+    times_right: Callable[[Csr], Tensor] | None = None  # the product of rows on a GPU, (b, n_items)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
@@ -81,20 +111,24 @@ class ProductScorer(NamedTuple):
                 product = product.toarray(out=buffer.numpy() if product.dtype == np.float32 else None)
             values = torch.from_numpy(product)
         else:
-            values = self.times_right(self.left[users])
+            values = self.times_right(self.left(users))
             lengths = _lengths_on_device(values)
         return BlockScores(values, lengths, lambda items: values.gather(1, items) / lengths)
 
     def on(self, device: torch.device) -> ProductScorer:
         """The scorer that makes lists on a device."""
-        return self._replace(times_right=None if device == _CPU else products_on(device, self.right))
+        return self._replace(times_right=None if device == _CPU else products_on(device, self.right.whole))
 
     def for_users(self, own: Csr) -> ProductScorer:
         """The scorer of other users, by how much their items count."""
-        return self._replace(left=times_columns(own, self.scales))
+        return self._replace(own=own)
+
+    def left(self, users: np.ndarray) -> Csr:
+        """What the products of some users are of, (b, r)."""
+        return times_columns(self.own[users], self.scales)
 
     def _product(self, users: np.ndarray) -> Any:
-        return self.left[users] @ self.right
+        return self.right.after(self.left(users))
 
 
 class FactorScorer(NamedTuple):

@@ -12,7 +12,8 @@ the item, from its known items, the parts of the new item are
 
 All factors of items then take further steps of their training, as many as the share of the new likes is of its steps:
 in a stream of likes, lists lose much where the factors stay, and nothing where the regression does. The factors of
-users are what their items make them.
+users are what their items make them. New items that are folded in are the same without steps: their users count them,
+and scores are divided by the lengths over all items, of which only the new ones are answered.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
@@ -33,11 +35,12 @@ from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     interaction_pattern,
     item_gains,
+    ones_of,
     own_items,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
-from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
+from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, ScaledColumns, Scorer, WeightedScorers
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_signs
 from air_recsys.models.partial_fit import merge
@@ -51,11 +54,34 @@ class RankerState(NamedTuple):
     fitted: FittedState
     settings: RankerSettings
     scorers: WeightedScorers
-    own: Csr  # how much each item of a user counts, (n_users, n_items)
+    own: Csr  # how much each item of a user counts, (n_users, number of items scored)
+    first: int = 0  # the first item that is answered: of those scored all, or new ones alone
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, (b, n_items)."""
-        return self.scorers.scores(users)
+        return self.scorers.scores(users)[:, self.first :]
+
+    def best(
+        self, users: np.ndarray, n: int, seen: Csr | None, allowed: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lists of some users, see `best_lists`."""
+        if self.first:
+            allowed = self.first + (np.arange(self.fitted.data.n_items) if allowed is None else allowed)
+            if seen is not None:
+                shape = len(users), self.scorers.n_items
+                seen = sp.csr_array((seen.data, seen.indices + self.first, seen.indptr), shape=shape)
+        items, scores = best_lists(self.scorers, users, n, seen=seen, allowed=allowed)
+        return np.where(items < 0, -1, items - self.first), scores
+
+    def seen(self, users: np.ndarray) -> Csr:
+        """1 for each item that some users have, (b, n_items)."""
+        own = self.own[users]
+        return ones_of(own[:, self.first :] if self.first else own, self.fitted.data.n_items)
+
+    def item_ids(self) -> np.ndarray:
+        """The ids of all items scored."""
+        ids = self.fitted.data.item_ids
+        return np.concatenate([self.fitted.origin.data.item_ids, ids]) if self.first else ids
 
     def listed_scores(self, users: np.ndarray) -> np.ndarray:
         """What lists are made by, (b, n_items): scores, of users without items the share who have each item."""
@@ -66,7 +92,7 @@ class RankerState(NamedTuple):
     def probabilities(self, users: np.ndarray) -> np.ndarray:
         """The probabilities of `GraphRanker.predict_proba` of all items for some users, (b, n_items)."""
         assert self.fitted.calibration is not None
-        return self.fitted.calibration.of_scores(self.scores(users), self.own[users])
+        return self.fitted.calibration.of_scores(self.scorers.scores(users), self.own[users])[:, self.first :]
 
     def with_items(self) -> np.ndarray:
         """Whether each user has any item, (n_users,); of those without any the scores say nothing."""
@@ -76,7 +102,8 @@ class RankerState(NamedTuple):
         """The scores of one user of whom nothing is known: the share of the users who have each item."""
         shares = shares_of_users(self.fitted)
         one = np.ones((1, 1), dtype=np.float32)
-        scorer = ProductScorer(sp.csr_array(one), shares[None].astype(np.float32), one[0])
+        columns = ScaledColumns(shares[None].astype(np.float32), np.ones(shares.size))
+        scorer = ProductScorer(sp.csr_array(one), columns, one[0])
         return WeightedScorers({"popular": scorer}, {"popular": 1.0}, self.fitted.data.n_items)
 
 
@@ -91,7 +118,9 @@ def ready_state(state: FittedState) -> RankerState:
 
 
 def _ready(state: FittedState) -> RankerState:
-    pattern, settings, data = interaction_pattern(state.data), settings_of(state), state.data
+    if state.alone == "item":
+        return _of_items(state, _beside(state.origin, state.data))
+    pattern, settings, data = _pattern_of(state), settings_of(state), state.data
     own = own_items(pattern, data, settings)
     if state.trained is not None:
         return _of_users(state, own)
@@ -115,6 +144,16 @@ def _of_users(state: FittedState, own: Csr) -> RankerState:
     """New users alone, by how much each of their items counts."""
     trained = ready_state(state.origin)
     return RankerState(state, trained.settings, trained.scorers.for_users(own), own)
+
+
+def _of_items(state: FittedState, whole: FittedState) -> RankerState:
+    """New items alone, by a state that has them after the others."""
+    return ready_state(whole)._replace(fitted=state, first=state.origin.data.n_items)
+
+
+def _pattern_of(state: FittedState) -> Csr:
+    """1 for every pair of a state, made once."""
+    return state.once("pattern", lambda: interaction_pattern(state.data))
 
 
 def lists_of_users(
@@ -167,16 +206,45 @@ def of_new_users(state: FittedState, data: Interactions) -> FittedState:
     return folded
 
 
+def of_new_items(state: FittedState, data: Interactions) -> FittedState:
+    """A state of new items alone, by who has them."""
+    state.check_whole()
+    check_signs(state, data.ratings)
+    whole, first = _beside(state, data), state.data.n_items
+    targets, biases = (each[first:] for each in whole.factors.of("item"))
+    factors = whole.factors._replace(item_factors=targets, item_biases=biases)
+    folded = replace(state, data=data, factors=factors, named={}, trained=state)
+    folded.once("ranking", lambda: _of_items(folded, whole))
+    return folded
+
+
+def _beside(state: FittedState, new: Interactions) -> FittedState:
+    """A state with new items of its users after its own, by position: an id may be that of a known item."""
+    known, times = state.data, None
+    if known.timestamps is not None and new.timestamps is not None:
+        times = np.concatenate([known.timestamps, new.timestamps])
+    data = Interactions(
+        np.concatenate([known.user_index, new.user_index]),
+        np.concatenate([known.item_index, known.n_items + new.item_index]),
+        np.ones(known.n_ratings + new.n_ratings),
+        known.users,
+        IdIndex(np.arange(known.n_items + new.n_items), "item"),
+        timestamps=times,
+        duplicates=None,
+    )
+    return _followed(state, data, new.n_ratings)
+
+
 def with_likes(state: FittedState, new: Interactions) -> FittedState:
     """A state with new likes taken in."""
     state.check_whole()
     check_signs(state, new.ratings)
-    settings, (data, _) = settings_of(state), merge(state.data, new)
-    if data.timestamps is None and (settings.user_half_life or settings.item_trend):
-        raise DataError("expected new likes with timestamps, as in the training, found none")
+    data, older = merge(state.data, new)
     n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
     n_new_items = state.n_new_items + data.n_items - state.data.n_items
-    return _followed(replace(state, named={}, n_new_items=n_new_items), data, n_steps)
+    grown = replace(state, named={}, n_new_items=n_new_items)
+    grown.once("pattern", lambda: _pattern_of(state))
+    return _followed(grown, data, int(np.count_nonzero(~older)), n_steps)
 
 
 def without_likes(state: FittedState, left: Left) -> FittedState:
@@ -193,9 +261,15 @@ def without_likes(state: FittedState, left: Left) -> FittedState:
     return _followed(replace(draft, factors=factors, item_weights=weights, source_factors=sources[rows]), left.data)
 
 
-def _followed(state: FittedState, data: Interactions, n_steps: int = 0) -> FittedState:
-    """A state of other likes, of whose items those of its weights and factors are the first."""
-    settings, pattern, weights = settings_of(state), interaction_pattern(data), state.item_weights
+def _followed(state: FittedState, data: Interactions, n_added: int | None = None, n_steps: int = 0) -> FittedState:
+    """A state of other likes, of whose items those of its weights and factors are the first.
+
+    The other likes are those of the state and, at their end, `n_added` ones; None for any others.
+    """
+    settings, weights = settings_of(state), state.item_weights
+    if data.timestamps is None and (settings.user_half_life or settings.item_trend):
+        raise DataError("expected new likes with timestamps, as in the training, found none")
+    pattern = interaction_pattern(data) if n_added is None else _with_added(_pattern_of(state), data, n_added)
     own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)
@@ -205,9 +279,28 @@ def _followed(state: FittedState, data: Interactions, n_steps: int = 0) -> Fitte
         items = _grown_factors(items, columns, pattern, own)
     if n_steps:
         items = continued_factors(pattern, items, n_steps, data.n_ratings)
-    users = user_factors(own, items.sources)
+    if n_added is None or n_steps or settings.user_half_life:
+        users = user_factors(own, items.sources)
+    else:  # the others have the items that they had
+        users = np.zeros((data.n_users, items.sources.shape[1]), np.float32)
+        users[: state.data.n_users] = state.factors.user_factors
+        changed = np.unique(data.user_index[data.n_ratings - n_added :])
+        users[changed] = user_factors(own[changed], items.sources)
     factors = Factors(users, items.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0)
-    return replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources)
+    found = replace(state, data=data, factors=factors, item_weights=weights, source_factors=items.sources)
+    found.once("pattern", lambda: pattern)
+    return found
+
+
+def _with_added(pattern: Csr, data: Interactions, n_added: int) -> Csr:
+    """The pattern of likes, to which the last `n_added` were added, from that of the others: they need no sort."""
+    begin, shape = data.n_ratings - n_added, (data.n_users, data.n_items)
+    pairs = data.user_index[begin:], data.item_index[begin:]
+    indptr = np.pad(pattern.indptr, (0, data.n_users - pattern.shape[0]), mode="edge")
+    before = sp.csr_array((pattern.data, pattern.indices, indptr), shape=shape)
+    found = sp.csr_array(before + sp.csr_array((np.ones(n_added, np.float32), pairs), shape=shape))
+    found.data[:] = 1
+    return found
 
 
 def _steps_due(n_trained: int, before: int, after: int) -> int:

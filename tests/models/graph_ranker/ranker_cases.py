@@ -15,7 +15,7 @@ from air_recsys.models.graph_ranker.factors import FactorTraining
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, log_trend
 from air_recsys.training.softmax import SoftmaxTraining
 
-SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "n_validation": 40, "device": "cpu"}
+SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "device": "cpu"}
 CPU = torch.device("cpu")
 
 

@@ -16,7 +16,7 @@ from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pa
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.training import train
 
-SMALL: dict[str, Any] = {"n_factors": 6, "n_steps": 30, "n_validation": 200, "device": "cpu"}
+SMALL: dict[str, Any] = {"n_factors": 6, "n_steps": 30, "device": "cpu"}
 GIVEN: dict[str, Any] = SMALL | {"settings": {}}
 GROUPS = 4
 
@@ -184,7 +184,7 @@ def test_parameters_out_of_range_are_errors_before_any_work(changes, message):
         GraphRanker(**changes).fit([[1.0, 1.0], [1.0, np.nan]])
 
 
-@pytest.mark.parametrize(("name", "value"), [("time_budget", 5), ("validation", "last")])
+@pytest.mark.parametrize(("name", "value"), [("time_budget", 5), ("validation", "last"), ("n_validation", 9)])
 def test_what_given_settings_leave_unread_is_said(data, name, value):
     with pytest.warns(ParameterWarning, match=f"{name}={value!r} has no effect: it needs settings=None"):
         GraphRanker(**GIVEN | {name: value, "n_steps": 1}).fit(data)

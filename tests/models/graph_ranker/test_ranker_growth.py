@@ -1,5 +1,7 @@
 """New likes of a fitted ranker: of its users, of new users and of new items."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse as sp
 from ranker_cases import likes
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.inputs import interaction_pattern
@@ -98,3 +100,75 @@ def test_ids_of_another_type_are_refused_by_ratings_too():
     )
     with pytest.raises(UnknownIdError, match="its ids are integers"):
         model.partial_fit(pd.DataFrame({"user": ["eve"], "item": [1], "rating": [3.0]}))
+
+
+NEW_ITEMS = pd.DataFrame({"user": [0, 2, 4, 6, 1, 3, 3], "item": [77, 77, 77, 77, 78, 78, 79]})
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"settings": {}},
+        {"settings": {"user_half_life": 2.0, "item_trend": 0.5}},
+        {"settings": {"factor_weight": 0.0}},
+        {"settings": {"regression_weight": 0.0}},
+        {"settings": None, "n_validation": 40},
+    ],
+)
+@pytest.mark.parametrize("dense", [True, False])
+def test_new_items_alone_are_as_after_partial_fit(monkeypatch, how, dense):
+    monkeypatch.setattr(regression, "MOST_EXACT", 4096 if dense else 1)
+    known, times = table(likes()), np.arange(likes().nnz) * 1.0
+    model = GraphRanker(**HOW | how).fit(known.assign(timestamp=times))
+    new, users = NEW_ITEMS.assign(timestamp=times[-1] + 1.0), list(range(60))
+    before, alone = answers(model, users), model.fold_in(new, side="item")
+    pd.testing.assert_frame_equal(answers(model, users), before)
+    grown = model.partial_fit(new)
+    for item in (77, 78, 79):
+        np.testing.assert_allclose(alone.predict(users, item), grown.predict(users, item), rtol=1e-6)
+        if grown._fitted().calibration is not None:
+            np.testing.assert_allclose(alone.predict_proba(users, item), grown.predict_proba(users, item), rtol=1e-6)
+        reasons = [each.explain(6, item, 50, labels={77: "new"}) for each in (alone, grown)]
+        pd.testing.assert_frame_equal(*(each.items for each in reasons))
+        assert reasons[0].parts == pytest.approx(reasons[1].parts)
+    for seen in (True, False):
+        asked = {"exclude_seen": seen, "items": [77, 78, 79], "exclude": {5: [78]}}
+        lists = [each.recommend(users, 3, **asked) for each in (alone, grown)]
+        pd.testing.assert_frame_equal(*lists)
+    np.testing.assert_array_equal(alone.item_factors_, grown.item_factors_[-3:])
+    np.testing.assert_array_equal(alone.user_factors_, grown.user_factors_)
+    test = pd.DataFrame({"user": [8, 9, 10], "item": [77, 78, 77]})
+    assert 0 < alone.score(test) <= 1
+
+
+def test_new_items_of_any_form_answer_and_take_nothing_further_in(model):
+    found = model.fold_in(NEW_ITEMS, side="item")
+    pairs = sp.csr_array((np.ones(7), (NEW_ITEMS["item"] - 77, NEW_ITEMS["user"])), shape=(3, 60))
+    of_matrix = model.fold_in(pairs, side="item")
+    np.testing.assert_array_equal(found.predict(3, [77, 78, 79]), of_matrix.predict(3, [0, 1, 2]))
+    of_known = model.fold_in(NEW_ITEMS.replace({"item": {77: 5}}), side="item")  # an id is no known item's
+    np.testing.assert_array_equal(found.predict(9, [77, 78, 79]), of_known.predict(9, [5, 78, 79]))
+    assert found.similar_items(78)["item"].tolist() == [79]
+    pd.testing.assert_frame_equal(found.similar_users(3), model.similar_users(3))
+    pd.testing.assert_frame_equal(copy.deepcopy(found).recommend([0, 1], 2), found.recommend([0, 1], 2))
+    assert len(found.recommend(900, 5)) == 3
+    assert model.fold_in(sp.csr_array((0, 60)), side="item").recommend(0).empty
+    for ask in (found.fold_in, found.partial_fit):
+        with pytest.raises(ParameterError, match="new items alone"):
+            ask(NEW_ITEMS.assign(item=77))
+    with pytest.raises(UnknownIdError, match="900; partial_fit"):
+        model.fold_in(pd.DataFrame({"user": [900], "item": [77]}), side="item")
+    with pytest.raises(ParameterError, match="side must be"):
+        model.fold_in(NEW_ITEMS, side="both")
+
+
+@pytest.mark.parametrize("settings", [{}, {"user_half_life": 2.0}])
+def test_many_updates_are_as_one(settings):
+    whole = table(likes()).assign(timestamp=np.arange(likes().nnz) * 1.0)
+    first, rest = whole.head(len(whole) - 8), whole.tail(8)
+    one, many = (GraphRanker(**HOW | {"settings": settings}).fit(first) for _ in range(2))
+    one.partial_fit(rest)
+    for place in [*range(8), 3]:  # one of them again
+        many.partial_fit(rest.iloc[[place]])
+    pd.testing.assert_frame_equal(answers(many, list(range(60))), answers(one, list(range(60))))
+    np.testing.assert_array_equal(many.user_factors_, one.user_factors_)

@@ -38,7 +38,7 @@ def likes(seed: int = 0) -> Interactions:
 
 
 def make(**parameters) -> GraphRanker:
-    small = {"n_factors": 8, "n_steps": N_STEPS, "device": "cpu", "n_validation": 30}
+    small = {"n_factors": 8, "n_steps": N_STEPS, "device": "cpu"}
     return GraphRanker(**small | parameters)
 
 

@@ -24,7 +24,13 @@ from air_recsys.models.graph_ranker.regression import (
     normalised_items,
     regression_scorer,
 )
-from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers, of_length_one
+from air_recsys.models.graph_ranker.scorers import (
+    FactorScorer,
+    ProductScorer,
+    ScaledColumns,
+    WeightedScorers,
+    of_length_one,
+)
 from air_recsys.models.ranking import ties
 from air_recsys.training import train
 
@@ -181,7 +187,8 @@ def test_an_item_of_nobody_has_no_weights(lacking):
 
 
 def product(left: sp.csr_array, right: sp.csr_array | np.ndarray) -> ProductScorer:
-    return ProductScorer(left, right, np.ones(left.shape[1]))
+    columns = ScaledColumns(right, np.ones(right.shape[1]))
+    return ProductScorer(left, columns, np.ones(left.shape[1]))
 
 
 def factors(users: np.ndarray, items: np.ndarray, temperature: float) -> FactorScorer:
