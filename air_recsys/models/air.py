@@ -321,9 +321,9 @@ give solver='adam'
 
     def shown_edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
         """The edges that similarities are made of, in any unit."""
-        own = (
-            scaled_adjacency(learned.to_scipy()) if side == "item" and state.residual_strength else learned.to_scipy()
-        )
+        own = learned.to_scipy()
+        if side == "item" and state.residual_strength:
+            own = scaled_adjacency(own)
         if state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
             return own
         ratings = state.data.to_csr()

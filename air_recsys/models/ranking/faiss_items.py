@@ -120,7 +120,7 @@ class FaissItems:
         return recommend_with(best, self._state, asked, length, allowed=every, clips=self._clips, popular=popular)
 
     def queries(self, user_ids: Any) -> np.ndarray:
-        """The vectors to search the index with, where it runs elsewhere: factors, which the item graph adds nothing to.
+        """The vectors to search the index with, where it runs elsewhere: by factors alone.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ from air_recsys import AIR, BiasModel
 from air_recsys.exceptions import ModelFileError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import faiss_items
+from air_recsys.models.ranking.top_items import top_items
 
 faiss = faiss_items._faiss()  # without the warnings of its wrapper
 every_metric = pytest.mark.parametrize("metric", ["inner_product", "l2"])
