@@ -228,7 +228,7 @@ class CornacAIR(RanksTies, ANNMixin):
             scores = items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
             return scores if carried is None else scores + carried.rows(np.array([user_idx])).toarray()[0]
         score = items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
-        return score if carried is None else score + carried.scores(np.array([user_idx]), np.array([item_idx]))[0]
+        return score if carried is None else score + carried.score(user_idx, item_idx)
 
     def _fitted_factors(self) -> Factors:
         if self._factors is None:

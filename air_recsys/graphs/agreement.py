@@ -30,7 +30,7 @@ _WIDTH = 0.25  # h
 _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
-_BLOCK = 4_000_000  # entries of a dense block of rows
+_BLOCK = 2_000_000  # entries of a dense block of rows, and of pairs gone through at a time
 
 
 class Agreement(NamedTuple):

@@ -74,6 +74,19 @@ class CarriedResiduals:
         found[order] = self.processes.at(self.coefficients(different), place[order], items[order])
         return found
 
+    def score(self, user: int, item: int) -> float:
+        """What is added to the score of one pair: `scores` for hosts that ask pair by pair."""
+        if self._kept is None:
+            return float(self.scores(np.array([user]), np.array([item]))[0])
+        kept, near = self._kept, self.processes.edges if self.processes.near is None else self.processes.near
+        (first, last), (start, stop) = kept.indptr[user : user + 2], near.indptr[item : item + 2]
+        if first == last:
+            return 0.0
+        rated, others = kept.indices[first:last], near.indices[start:stop]
+        place = np.searchsorted(rated, others).clip(max=rated.size - 1)
+        own = np.where(rated[place] == others, kept.data[first:last][place], 0.0)
+        return float(own @ near.data[start:stop]) * self.processes.strength / 2
+
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
         own = self.coefficients(np.array([user])).toarray()[0, rated]

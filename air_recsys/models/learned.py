@@ -16,6 +16,8 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.rows import Side
 from air_recsys.training import Record
 
+_PAIRS = 2**16  # whose factors are held at a time
+
 
 class Factors(NamedTuple):
     """Factors and biases of a model: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
@@ -32,7 +34,11 @@ class Factors(NamedTuple):
 
     def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The score of each pair of indices, (n,)."""
-        products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
+        products = np.empty(users.size, self.item_factors.dtype)
+        for start in range(0, users.size, _PAIRS):
+            block = slice(start, start + _PAIRS)
+            own, others = self.user_factors[users[block]], self.item_factors[items[block]]
+            products[block] = np.einsum("nr,nr->n", own, others)
         offsets = self.user_biases[users].astype(np.float64) + self.item_biases[items]
         return products + offsets + self.mean  # in float64: the mean may be far larger than all else
 

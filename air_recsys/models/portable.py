@@ -83,6 +83,8 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         made of, and the numbers that a new user is drawn with
         shifts, spreads (n,) : of models that know of time, else None: what items add to a rating at the end of the
         training, and the variance of what items and users add at any time
+    strength, near_starts (n + 1,), near_items, near_weights : of models whose item graph carries residuals, else None:
+        see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them
     """
     arrays, n_items = equations.arrays, state.data.n_items
     draws = arrays.known("user", np.arange(n_items), new=True)
@@ -105,7 +107,13 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         "weights": weights,
         "precisions": np.stack([draw.precision.numpy() for draw in draws]),
         **dict.fromkeys(("factors", "biases", "maps", "errors", "shifts", "spreads")),
+        **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights")),
     }
+    if state.carried is not None:
+        processes = state.carried.processes
+        near = processes.edges if processes.near is None else processes.near
+        found |= {"near_starts": near.indptr, "near_items": near.indices, "near_weights": near.data}
+        found["strength"] = processes.strength
     if covariances is None:
         factors, maps = state.factors, np.stack(solver.maps)
         found |= {"factors": factors.item_factors, "biases": factors.item_biases, "maps": maps}

@@ -77,6 +77,15 @@ def test_a_rated_item_is_no_reason_for_itself() -> None:
 
 
 @pytest.mark.parametrize("kind", MODELS)
+def test_hosts_that_ask_pair_by_pair_get_the_same(kind: str) -> None:
+    fitted = model(kind)
+    fitted.predict(*every_pair(fitted))  # so that all are kept
+    users, items = np.arange(10), np.arange(10, 20)
+    found = [fitted.carried_.score(user, item) for user, item in zip(users, items, strict=True)]
+    np.testing.assert_allclose(found, fitted.carried_.scores(users, items), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", MODELS)
 def test_a_file_keeps_every_score_to_the_bit(kind: str, tmp_path: Any) -> None:
     fitted, pairs = model(kind), every_pair(model(kind))
     loaded = AIR.load(fitted.save(tmp_path / "model.air"))

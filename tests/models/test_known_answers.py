@@ -122,8 +122,8 @@ def test_graphs_of_the_objective_move_the_scores(preset, options, by):
 
 
 @pytest.mark.parametrize("solver", ["variational", "langevin"])
-def test_graphs_of_a_posterior_are_a_reading(solver):
-    data, options = table(), CPU | {"n_sweeps": 8, "n_factors": 3, "solver": solver}
+def test_graphs_of_a_posterior_are_a_reading_where_none_carries_residuals(solver):
+    data, options = table(), CPU | {"n_sweeps": 8, "n_factors": 3, "solver": solver, "graph_residuals": 0}
     read = AIR.for_ratings(**options)
     expected = scores(read, data)
     assert read.user_graph_ is not None

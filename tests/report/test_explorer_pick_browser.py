@@ -61,7 +61,12 @@ return {
   listed,
   scores: listed.map((item) => (arguments[0].limit ? limitedScore(arguments[0], scores[item]) : scores[item])),
   deviations: listed.map((item) => foldIn.deviation(item)),
-  reasons: { ...foldIn.reasons(listed[0]), edges: null, picks: Array.from(foldIn.reasons(listed[0]).picks) },
+  reasons: {
+    ...foldIn.reasons(listed[0]),
+    edges: null,
+    picks: Array.from(foldIn.reasons(listed[0]).picks),
+    near: Array.from(foldIn.reasons(listed[0]).near || []),
+  },
 };
 """
 
@@ -98,6 +103,8 @@ def known(data: Interactions) -> dict:
         ({"solver": "langevin", "n_sweeps": 10}, known),
         ({"n_sweeps": 6}, known),
         ({"n_factors": 2, "pattern_features": 0, "clip": False}, None),
+        ({"graph_residuals": 8}, None),
+        ({"graph_residuals": 8, "solver": "langevin", "n_sweeps": 10}, known),
         ({"solver": "adam", "n_epochs": 3, "biases": False, "center": False, "unobserved_weight": 0.1}, None),
     ],
 )
@@ -150,7 +157,8 @@ def check_reasons(found, expected, items, rest) -> None:
     assert parts["rest"] == pytest.approx(rest, abs=CLOSE)
     assert parts["user"] == pytest.approx(expected.user_bias, abs=CLOSE)
     assert parts["mean"] + parts["item"] == pytest.approx(expected.mean + expected.item_bias, abs=CLOSE)
-    whole = sum(found["picks"]) + found["pattern"] + sum(parts.values())
+    assert sum(found["near"]) == pytest.approx(expected.near_items.total, abs=CLOSE)
+    whole = sum(found["picks"]) + sum(found["near"]) + found["pattern"] + sum(parts.values())
     assert whole == pytest.approx(expected.score - expected.clipping, abs=CLOSE)
 
 

@@ -54,7 +54,8 @@ from air_recsys.training import PosteriorSweeps
 
 _BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see benchmarks/reports/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
-_CARRIED = 56  # bytes of a rating while the graph that carries residuals is made, after the sweeps
+# Bytes of a rating, and of each of the entries gone through at a time, while the graph that carries residuals is made.
+_CARRIED, _GONE_THROUGH = 56, 2_000_000
 _STRENGTH = 0.3  # of a given graph, where none is searched
 
 
@@ -157,8 +158,9 @@ class PosteriorEngine:
             block_bytes=block,
             from_covariances=self._n_variational(data, settings) > 0,
         )
-        carried = _CARRIED * data.n_ratings if self.solver.graph_residuals != 0 and self._learns[1] else 0
-        return plan._replace(work=max(plan.work + self._drift_bytes(data), carried))
+        carries = self.solver.graph_residuals != 0 and self._learns[1] and settings.width != 0
+        carried = _CARRIED * data.n_ratings + min(_CARRIED * _GONE_THROUGH, 20 * _CARRIED * data.n_ratings)
+        return plan._replace(work=max(plan.work + self._drift_bytes(data), carried * carries))
 
     def _n_variational(self, data: Extent, settings: Settings) -> int:
         """The number of variational sweeps before those that draw: none where memory is short of covariances."""

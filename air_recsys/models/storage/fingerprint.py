@@ -12,7 +12,7 @@ import numpy as np
 from air_recsys.data.interactions import Interactions
 
 # None of these changes a number of the training.
-_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
+_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory", "solver__graph_residuals")
 _IDS_AT_ONCE = 1_000_000
 
 
@@ -28,8 +28,7 @@ def fingerprint(
 
     With `timed` the timestamps of the data count, as they do for a solver with a parameter ``time``.
     """
-    read = {name: value for name, value in parameters.items() if name not in _FREE}
-    whole = flat(read)
+    whole = {name: value for name, value in flat(parameters).items() if name not in _FREE}
     timed = timed or whole.get("solver__time") is not None
     digests = [None if part is None else digest(part, timed=timed) for part in (data, validation)]
     return json.loads(json.dumps({"data": digests, "parameters": {"model": model, **whole}}))

@@ -28,7 +28,39 @@ class FoldIn {
     this.states = this.errors ? this.rows.map((row, draw) => this.drawn(row, draw)) : null;
     this.equations = this.rows.map((row, draw) => this.equationsOf(row, draw));
     this.user = this.factors ? this.mapped() : this.rows[0].mean.subarray(0, this.rank);
-    return Float64Array.from({ length: this.size }, (_, item) => this.score(item));
+    this.carried = this.strength ? this.coefficients(picks) : new Map();
+    return Float64Array.from({ length: this.size }, (_, item) => this.score(item) + this.near(item).reduce((a, b) => a + b, 0));
+  }
+
+  /** By item, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N) a = r. */
+  coefficients(picks) {
+    const size = picks.length;
+    const half = this.strength / 2;
+    const left = picks.map(({ item, rating }) => rating - (this.shifts ? this.shifts[item] : 0) - this.score(item));
+    const matrix = new Float64Array(size * size);
+    const places = new Map(picks.map(({ item }, at) => [item, at]));
+    picks.forEach(({ item }, row) => {
+      matrix[row * size + row] = 1 + half;
+      if (item >= this.trained) return; // an item that came later has no edges of its own
+      this.edgesOf(item, (other, weight) => places.has(other) && (matrix[row * size + places.get(other)] = half * weight));
+    });
+    const found = solveWith(cholesky(matrix, size), left);
+    return new Map(picks.map(({ item }, at) => [item, found[at]]));
+  }
+
+  edgesOf(item, use) {
+    for (let at = this.near_starts[item]; at < this.near_starts[item + 1]; at++) use(this.near_items[at], this.near_weights[at]);
+  }
+
+  /** What the graph carries from each pick to an item. */
+  near(item) {
+    const found = new Float64Array(this.picked.length);
+    if (!this.strength) return found;
+    const places = new Map(this.picked.map((each, at) => [each, at]));
+    this.edgesOf(item, (other, weight) => {
+      if (places.has(other)) found[places.get(other)] = (this.strength / 2) * weight * this.carried.get(other);
+    });
+    return found;
   }
 
   itemAt(draw, item) {
@@ -181,7 +213,7 @@ class FoldIn {
     found.picks = found.picks.map((value) => (this.unit * value) / this.draws);
     found.pattern *= this.unit / this.draws;
     const rest = this.personal(item) - found.pattern - found.picks.reduce((a, b) => a + b, 0);
-    return { ...found, parts: { mean: this.mean, user: this.unit * this.bias, item: this.offset(item), rest } };
+    return { ...found, near: this.near(item), parts: { mean: this.mean, user: this.unit * this.bias, item: this.offset(item), rest } };
   }
 
   /** The equations of the factors with the bias held fixed: L, what each pick adds on the right, and the prior. */

@@ -17,7 +17,7 @@ function reasonRows(picks, item, score, reasons) {
   const digits = picks.digits + 1;
   const start = data.kind === "lists" ? [["like none of the picks", reasons.parts.none]] : startRows(reasons);
   const weights = new Map(graph.neighbors(item).map(({ node, weight }) => [node, weight]));
-  const own = [...picks.ratings].map(([each, rating], at) => [pickText(picks, each, rating, weights), reasons.picks[at]]);
+  const own = [...picks.ratings].map(([each, rating], at) => [pickText(picks, each, rating, weights), reasons.picks[at] + (reasons.near?.[at] || 0)]);
   own.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   const limited = data.kind === "lists" ? 0 : score - picks.scores[item];
   const rest = [["rest", reasons.parts.rest || 0], [data.limit === "pushed" ? "pushed to 0 or 1" : "limited to the scale", limited]];
