@@ -211,7 +211,7 @@ class SurpriseAIR(AlgoBase):
         model = self.model_
         if knows_user and knows_item:
             carried = model.carried_
-            added = 0.0 if carried is None else carried.score(user, item)
+            added = 0.0 if carried is None else carried.score(int(user), int(item))
             return float(self._user_vectors[user].dot(self._item_vectors[item]) + added)
         if not (knows_user or knows_item):
             raise PredictionImpossible("User and item are unknown.")
