@@ -18,6 +18,7 @@ Covariance = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
 LEAST_AGREEMENT = 3.0  # standard errors above 0 from which residuals are carried
 _SEEN, _MOST_OF_USER = 30_000, 600  # ratings whose agreement is looked at
+_WHOLE = 8_000_000  # pairs up to which all are kept where they are asked for one by one
 _SHARE = 0.2  # of the users, asked for before they are made
 
 
@@ -40,12 +41,13 @@ class CarriedResiduals:
         self.processes, self._residuals = processes, of_pairs(data, residuals)
         self._weights = None if data.weights is None else of_pairs(data, data.weights)
         self._kept: Csr | None = None
+        self._whole: np.ndarray | None = None
         self._n_asked = 0
 
     def towards(self, near: Csr) -> CarriedResiduals:
         """The same for other items, by the known ones near each, (k, n_items)."""
         other = copy(self)
-        other.processes = replace(self.processes, near=near)
+        other.processes, other._whole = replace(self.processes, near=near), None
         return other
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
@@ -76,16 +78,12 @@ class CarriedResiduals:
 
     def score(self, user: int, item: int) -> float:
         """What is added to the score of one pair: `scores` for hosts that ask pair by pair."""
-        if self._kept is None:
-            return float(self.scores(np.array([user]), np.array([item]))[0])
-        kept, near = self._kept, self.processes.edges if self.processes.near is None else self.processes.near
-        (first, last), (start, stop) = kept.indptr[user : user + 2], near.indptr[item : item + 2]
-        if first == last:
-            return 0.0
-        rated, others = kept.indices[first:last], near.indices[start:stop]
-        place = np.searchsorted(rated, others).clip(max=rated.size - 1)
-        own = np.where(rated[place] == others, kept.data[first:last][place], 0.0)
-        return float(own @ near.data[start:stop]) * self.processes.strength / 2
+        if self._whole is None:
+            every = np.arange(self._residuals.shape[0])
+            if every.size * self._residuals.shape[1] > _WHOLE:
+                return float(self.scores(np.array([user]), np.array([item]))[0])
+            self._whole = self.rows(every).toarray()
+        return float(self._whole[user, item])
 
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""

@@ -18,9 +18,9 @@ from benchmarks.accuracy.experiments import settings_of
 from benchmarks.harness import Found, median_seconds
 
 
-def bench_surprise(root: Path, seed: int, **case: Any) -> Found:
+def bench_surprise(root: Path, seed: int, **sizes: Any) -> Found:
     """Both on MovieLens-100K, see `beside_surprise`."""
-    return beside_surprise(load_movielens(root, "100k"), seed, **case)
+    return beside_surprise(load_movielens(root, "100k"), seed, **sizes)
 
 
 def beside_surprise(data: Interactions, seed: int, *, n_folds: int, rounds: int) -> Found:
@@ -92,9 +92,9 @@ def _costs(fitted: dict[str, Any], test: Interactions, rounds: int) -> dict[str,
     return costs
 
 
-def bench_cornac(root: Path, **case: Any) -> Found:
+def bench_cornac(root: Path, **sizes: Any) -> Found:
     """All on MovieLens-100K, see `beside_cornac`."""
-    return beside_cornac(load_movielens(root, "100k"), **case)
+    return beside_cornac(load_movielens(root, "100k"), **sizes)
 
 
 def beside_cornac(data: Interactions, *, seeds: int, grids: dict[str, dict[str, list[Any]]]) -> Found:
