@@ -78,12 +78,12 @@ class CarriedResiduals:
 
     def score(self, user: int, item: int) -> float:
         """What is added to the score of one pair: `scores` for hosts that ask pair by pair."""
-        if self._whole is None:
-            every = np.arange(self._residuals.shape[0])
-            if every.size * self._residuals.shape[1] > _WHOLE:
+        whole, (n_users, n_items) = self._whole, self._residuals.shape
+        if whole is None:
+            if n_users * n_items > _WHOLE:
                 return float(self.scores(np.array([user]), np.array([item]))[0])
-            self._whole = self.rows(every).toarray()
-        return float(self._whole[user, item])
+            self._whole = whole = np.asarray(self.rows(np.arange(n_users)).toarray())
+        return float(whole[user, item])
 
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
