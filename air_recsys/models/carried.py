@@ -88,8 +88,7 @@ class CarriedResiduals:
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
         own = self.coefficients(np.array([user])).toarray()[0, rated]
-        near = self.processes.edges if self.processes.near is None else self.processes.near
-        return self.processes.strength / 2 * own * near[[item]].toarray()[0, rated]
+        return self.processes.strength / 2 * own * self.processes.asked[[item]].toarray()[0, rated]
 
 
 def of_pairs(data: Interactions, values: np.ndarray) -> Csr:

@@ -110,10 +110,8 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights")),
     }
     if state.carried is not None:
-        processes = state.carried.processes
-        near = processes.edges if processes.near is None else processes.near
+        near, found["strength"] = state.carried.processes.asked, state.carried.processes.strength
         found |= {"near_starts": near.indptr, "near_items": near.indices, "near_weights": near.data}
-        found["strength"] = processes.strength
     if covariances is None:
         factors, maps = state.factors, np.stack(solver.maps)
         found |= {"factors": factors.item_factors, "biases": factors.item_biases, "maps": maps}

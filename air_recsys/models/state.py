@@ -298,9 +298,7 @@ class FittedState:
         factors = np.concatenate([items, self.factors.item_factors])
         degrees = np.asarray(known.item_graph.to_scipy().sum(axis=1))
         whole = with_new_items(known.carried, factors, sp.csr_array(sp.vstack(rows)), degrees)
-        near = whole.processes.near
-        assert near is not None
-        return whole.towards(near[degrees.size :])
+        return whole.towards(whole.processes.asked[degrees.size :])
 
     @property
     def knows_deviations(self) -> bool:

@@ -66,6 +66,11 @@ class RowProcesses:
         """The processes over a symmetric graph without loops."""
         return cls(scaled_adjacency(sp.csr_array(adjacency, dtype=np.float64)), strength)
 
+    @property
+    def asked(self) -> Csr:
+        """The columns near each of those that are asked for, (k, n)."""
+        return self.edges if self.near is None else self.near
+
     def coefficients(self, residuals: Csr, weights: np.ndarray | None = None) -> sp.csr_array:
         """The coefficients a of rows, at the entries of their residuals, (b, n).
 
@@ -85,13 +90,13 @@ class RowProcesses:
 
     def of(self, coefficients: Csr) -> sp.csr_array:
         """The processes f of rows at all columns that are asked for, (b, k)."""
-        reached = self.edges if self.near is None else sp.csr_array(self.near.T)
+        reached = self.edges if self.near is None else sp.csr_array(self.near.T)  # edges are symmetric
         return sp.csr_array(coefficients @ reached) * (self.strength / 2)
 
     def at(self, coefficients: Csr, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The processes f at pairs of a row of `coefficients`, ascending, and a column that is asked for, (p,)."""
         found, n = np.empty(rows.size), coefficients.shape[1]
-        edges = self.edges if self.near is None else self.near
+        edges = self.asked
         counts, own = np.diff(edges.indptr), np.zeros(0)
         for start, stop in self._blocks(coefficients):
             block = sp.coo_array(coefficients[start:stop])
