@@ -237,16 +237,16 @@ def prose_of(found: Explained) -> str:
     ]
     known = f": without the user's taste it would be {start:.3g} ({', '.join(filter(None, offsets))})" if start else ""
     sentences = [f"User {found.user} is expected to rate {_item(found)} {found.score:.3g}{known}."]
-    sentences += [_of_items(rows, verb) for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))]
-    n_others = found.rated_items.count - len(found.items)
-    if n_others > 0:
-        sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
     if found.near_items.count:
         near = found.near_items
         named = ", ".join(_names(near.rows)[:_NAMED])
         sentences.append(
             f"The graph adds {near.total:+.2g} from {near.count} near items that the user rated: {named}."
         )
+    sentences += [_of_items(rows, verb) for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))]
+    n_others = found.rated_items.count - len(found.items)
+    if n_others > 0:
+        sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
     if found.pattern:
         sentences.append(f"The choice of rated items adds {found.pattern:+.2g}.")
     if found.user_features.count:
