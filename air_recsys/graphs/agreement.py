@@ -159,8 +159,8 @@ def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.n
             sizes = counts[gone[pairs]]
             entries = ranges(indptr[gone[pairs]], sizes)
             own, columns = np.repeat(dense[pairs] - start, sizes), residuals.indices[entries]
-            shared[pairs] = sums(stored[own, columns].astype(np.float64), sizes)
-            agreed[pairs] = sums(values[own, columns] * residuals.data[entries], sizes)
+            shared[pairs] = reduced(np.add, stored[own, columns].astype(np.float64), sizes)
+            agreed[pairs] = reduced(np.add, values[own, columns] * residuals.data[entries], sizes)
     return shared, agreed
 
 
@@ -176,15 +176,15 @@ def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
 
 
-def sums(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The sums of successive stretches of some sizes, 0 included; each is summed by itself.
+def reduced(by: np.ufunc, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """What an operation makes of successive stretches of some sizes, each by itself; 0 of an empty one.
 
     Examples
     --------
-    >>> sums(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
+    >>> reduced(np.add, np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
     array([3., 0., 3.])
     """
     found, some = np.zeros(sizes.size), sizes > 0
     if some.any():
-        found[some] = np.add.reduceat(values, (np.cumsum(sizes) - sizes)[some])
+        found[some] = by.reduceat(values, (np.cumsum(sizes) - sizes)[some])
     return found

@@ -43,8 +43,9 @@ class AIR(OffersPresets, FindsSettings):
       graphs, all trained together. For exact data and for 0/1 data.
     * `Variational` (and `Langevin`, by sampling) computes a posterior distribution of factors and biases. It uses the
       pattern of who rated what, and estimates noise and penalties; `predict` then returns standard deviations. Its
-      graphs are learned from the posterior, one step per sweep, and scores do not depend on them. Graphs that are
-      given to `fit` are part of its prior. For noisy ratings.
+      graph of the users is learned from the posterior, one step per sweep; that of the items carries what factors
+      leave of the ratings, as part of the scores. Graphs that are given to `fit` are part of its prior. For noisy
+      ratings.
 
     Start from one of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion`
     (exact data). They take the parameters of the model and of its solver side by side, such as

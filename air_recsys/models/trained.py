@@ -306,10 +306,11 @@ class TrainedRecommender(SolvesRows):
         strength, factors = self.settled(state.chosen.values).residual_strength, state.factors.item_factors
         if strength == 0 or state.item_graph is None or state.equations is None or not factors.shape[1]:
             return state
-        found = item_agreement(state.data, state.residuals, factors)
+        residuals = state.residuals
+        found = item_agreement(state.data, residuals, factors)
         if strength == "auto":
-            residuals, covariance = of_pairs(state.data, state.residuals), state.equations.covariance
-            if agreement_beyond_fit(found.blind, residuals, covariance) < LEAST_AGREEMENT:
+            left = of_pairs(state.data, residuals)
+            if agreement_beyond_fit(found.blind, left, state.equations.covariance) < LEAST_AGREEMENT:
                 return state
             strength = RESIDUALS
         graph = SimilarityGraph(found.graph, state.data.item_ids, "item")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.graphs.agreement import ranges, sums
+from air_recsys.graphs.agreement import ranges, reduced
 from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.metrics.checks import Csr
 
@@ -108,7 +108,7 @@ class RowProcesses:
                 sizes = counts[columns[pairs]]
                 near = ranges(edges.indptr[columns[pairs]].astype(np.int64), sizes)
                 place = np.repeat((rows[pairs] - start) * np.int64(n), sizes) + edges.indices[near]
-                found[pairs] = sums(edges.data[near] * own[place], sizes)
+                found[pairs] = reduced(np.add, edges.data[near] * own[place], sizes)
             own[places] = 0.0
         return found * (self.strength / 2)
 
@@ -130,7 +130,7 @@ class RowProcesses:
             scaled = roots * a
             return a + half * roots * (scaled + matrix @ scaled)
 
-        highest = 1 + 2 * half * np.repeat(_largest(weights, counts), counts)
+        highest = 1 + 2 * half * np.repeat(reduced(np.maximum, weights, counts), counts)
         return roots * chebyshev(apply, roots * residuals.data, highest)
 
     def _among_own(self, rows: Csr) -> sp.csr_array:
@@ -187,11 +187,3 @@ def _parts(first: int, last: int, sizes: np.ndarray) -> list[slice]:
     n_parts = int(sizes.sum()) // _ENTRIES + 1
     edges = np.linspace(first, last, n_parts + 1).astype(np.int64)
     return [slice(start, stop) for start, stop in itertools.pairwise(edges) if start < stop]
-
-
-def _largest(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The largest value of each stretch, 0 for an empty one."""
-    found, some = np.zeros(counts.size), counts > 0
-    if some.any():
-        found[some] = np.maximum.reduceat(values, (np.cumsum(counts) - counts)[some])
-    return found

@@ -62,7 +62,7 @@ class Runner:
         """Train and score one setting."""
         begin = time.perf_counter()
         model = AIR.of_preset(self.preset, **self.common, **suggest(trial, self.space))
-        if isinstance(model.solver, Sweeping):  # its scores do not depend on the graphs
+        if isinstance(model.solver, Sweeping):  # judged by factors alone, which depend on no graph
             model.set_params(solver__user_graph_reg=0, solver__item_graph_reg=0)
         try:
             model.fit(self.holdout.training, callbacks=[self._watch(model, trial)])

@@ -170,7 +170,9 @@ class FaissItems:
         sizes = np.minimum(2 ** np.ceil(np.log2(wanted)).astype(np.int64), len(self.item_ids))
         for size in np.unique(sizes):
             equal = np.flatnonzero(sizes == size)
-            block = max(1, _BLOCK_ENTRIES // (int(size) * self.index.d))
+            held = int(size) * self.index.d  # entries of a user, and all items where the item graph adds to them
+            held = held if self._state.carried is None else max(held, len(self.item_ids))
+            block = max(1, _BLOCK_ENTRIES // held)
             for start in range(0, equal.size, block):
                 rows = equal[start : start + block]
                 items[rows], scores[rows] = self._search(users[rows], int(size), n, exclude_seen)

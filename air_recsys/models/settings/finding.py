@@ -152,4 +152,7 @@ def _is_auto(value: Any) -> bool:
 
 
 _SOLVER = "solver"
-_NO_LEARNED_GRAPHS = {"user_graph_reg": 0, "item_graph_reg": 0}  # of a posterior, whose scores do not depend on them
+_NO_LEARNED_GRAPHS = {
+    "user_graph_reg": 0,
+    "item_graph_reg": 0,
+}  # of a posterior, judged by its factors

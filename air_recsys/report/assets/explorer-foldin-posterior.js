@@ -28,24 +28,24 @@ class FoldIn {
     this.states = this.errors ? this.rows.map((row, draw) => this.drawn(row, draw)) : null;
     this.equations = this.rows.map((row, draw) => this.equationsOf(row, draw));
     this.user = this.factors ? this.mapped() : this.rows[0].mean.subarray(0, this.rank);
-    this.carried = this.strength ? this.coefficients(picks) : new Map();
+    this.places = new Map(items.map((item, at) => [item, at]));
+    this.carried = this.strength ? this.coefficients(picks) : null;
     return Float64Array.from({ length: this.size }, (_, item) => this.score(item) + this.near(item).reduce((a, b) => a + b, 0));
   }
 
-  /** By item, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N) a = r. */
+  /** By pick, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N) a = r. */
   coefficients(picks) {
     const size = picks.length;
     const half = this.strength / 2;
     const left = picks.map(({ item, rating }) => rating - (this.shifts ? this.shifts[item] : 0) - this.score(item));
     const matrix = new Float64Array(size * size);
-    const places = new Map(picks.map(({ item }, at) => [item, at]));
+    const { places } = this;
     picks.forEach(({ item }, row) => {
       matrix[row * size + row] = 1 + half;
       if (item >= this.trained) return; // an item that came later has no edges of its own
       this.edgesOf(item, (other, weight) => places.has(other) && (matrix[row * size + places.get(other)] = half * weight));
     });
-    const found = solveWith(cholesky(matrix, size), left);
-    return new Map(picks.map(({ item }, at) => [item, found[at]]));
+    return solveWith(cholesky(matrix, size), left);
   }
 
   edgesOf(item, use) {
@@ -56,9 +56,9 @@ class FoldIn {
   near(item) {
     const found = new Float64Array(this.picked.length);
     if (!this.strength) return found;
-    const places = new Map(this.picked.map((each, at) => [each, at]));
     this.edgesOf(item, (other, weight) => {
-      if (places.has(other)) found[places.get(other)] = (this.strength / 2) * weight * this.carried.get(other);
+      const at = this.places.get(other);
+      if (at !== undefined) found[at] = (this.strength / 2) * weight * this.carried[at];
     });
     return found;
   }
