@@ -226,7 +226,7 @@ class CornacAIR(RanksTies, ANNMixin):
         carried = self.model_.carried_ if self.is_fitted else None
         if item_idx is None:
             scores = items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
-            return scores if carried is None else scores + carried.rows(np.array([user_idx])).toarray()[0]
+            return scores if carried is None else scores + carried.rows(np.array([user_idx]))[0]
         score = items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
         return score if carried is None else score + carried.score(user_idx, item_idx)
 

@@ -40,14 +40,17 @@ class CarriedResiduals:
     def __init__(self, data: Interactions, residuals: np.ndarray, processes: RowProcesses) -> None:
         self.processes, self._residuals = processes, of_pairs(data, residuals)
         self._weights = None if data.weights is None else of_pairs(data, data.weights)
+        lasts = bool(processes.lasting) and data.timestamps is not None
+        self._times = of_pairs(data, np.asarray(data.timestamps)) if lasts else None
         self._kept: Csr | None = None
         self._whole: np.ndarray | None = None
         self._n_asked = 0
 
-    def towards(self, near: Csr) -> CarriedResiduals:
-        """The same for other items, by the known ones near each, (k, n_items)."""
+    def towards(self, near: Csr, *, apart: bool = False, features: np.ndarray | None = None) -> CarriedResiduals:
+        """The same for other items, by the known ones near each, (k, n_items), and by features, see `RowProcesses`."""
         other = copy(self)
-        other.processes, other._whole = replace(self.processes, near=near), None
+        other.processes = replace(self.processes, near=near, apart=apart, near_features=features)
+        other._whole = None
         return other
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
@@ -61,19 +64,31 @@ class CarriedResiduals:
         return kept[users]
 
     def _of(self, users: np.ndarray) -> sp.csr_array:
-        weights = None if self._weights is None else self._weights[users].data
-        return self.processes.coefficients(self._residuals[users], weights)
+        weights, times = (None if each is None else each[users].data for each in (self._weights, self._times))
+        return self.processes.coefficients(self._residuals[users], weights, times)
 
-    def rows(self, users: np.ndarray) -> sp.csr_array:
+    def rows(self, users: np.ndarray) -> np.ndarray:
         """What is added to the scores of some users, for all items, (b, n_items)."""
         return self.processes.of(self.coefficients(users))
 
-    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """What is added to the score of each pair of indices, (n,)."""
+    def scores(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """What is added to the score of each pair of indices, at a time where given, (n,)."""
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
+        both = None if times is None or self._times is None else (self._times[different].data, times[order])
         found = np.empty(users.size)
-        found[order] = self.processes.at(self.coefficients(different), place[order], items[order])
+        found[order] = self.processes.at(self.coefficients(different), place[order], items[order], both)
+        return found
+
+    def further_strengths(self) -> list[tuple[str, float]]:
+        """The strengths of the parts beside the graph, in the unit of the variance of the noise, in words."""
+        found, lasting = [], self.processes.lasting
+        if self.processes.features is not None:
+            mean = float(np.square(self.processes.features).sum(axis=1).mean())
+            found.append(("residuals: strength of the features of an average item", mean))
+        if lasting is not None:
+            found.append(("residuals: strength of what lasts in time", lasting.strength))
+            found.append(("residuals: how long it lasts (unit of the timestamps)", lasting.scale))
         return found
 
     def score(self, user: int, item: int) -> float:
@@ -82,13 +97,13 @@ class CarriedResiduals:
         if whole is None:
             if n_users * n_items > _WHOLE:
                 return float(self.scores(np.array([user]), np.array([item]))[0])
-            self._whole = whole = np.asarray(self.rows(np.arange(n_users)).toarray())
+            self._whole = whole = self.rows(np.arange(n_users))
         return float(whole[user, item])
 
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
         own = self.coefficients(np.array([user])).toarray()[0, rated]
-        return self.processes.strength / 2 * own * self.processes.asked[[item]].toarray()[0, rated]
+        return own * self.processes.between(item, rated)
 
 
 def of_pairs(data: Interactions, values: np.ndarray) -> Csr:

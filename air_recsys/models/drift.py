@@ -46,6 +46,12 @@ class LearnedDrift(NamedTuple):
                 variance = variance + process.strengths(rows).numpy()
         return self.unit**2 * variance
 
+    def covariance(self, user: int, times: np.ndarray) -> np.ndarray:
+        """The covariance of what a user's processes add at times before any rating, (k, k)."""
+        apart, row = np.abs(times[:, None] - times), torch.tensor([user])
+        parts = [float(each.strengths(row)[0]) * np.exp(-apart / each.scale) for each in self.users]
+        return self.unit**2 * np.sum(parts, axis=0) if parts else np.zeros_like(apart)
+
     def of_rows(self, users: np.ndarray, items: np.ndarray, times: np.ndarray) -> LearnedDrift:
         """The same of some users and items, with what is left of the training's span in the times of their ratings."""
         span = max(self.span[0], float(times.min())), min(self.span[1], float(times.max()))

@@ -20,6 +20,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.carried import CarriedResiduals, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
+from air_recsys.models.further import NOTHING, Further, numbers_of
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
@@ -135,6 +136,8 @@ class FittedState:
         Of models that say how probable the items of a list are.
     residual_strength : float
         Strength of what the item graph carries from rated items to others, `air_recsys.nn.residuals`; 0 for none.
+    further : Further
+        What moments and features carry beside it.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -157,6 +160,7 @@ class FittedState:
     spread: Spread | None = None
     calibration: RankCalibration | None = None
     residual_strength: float = 0.0
+    further: Further = NOTHING
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -258,11 +262,27 @@ class FittedState:
         """What factors, biases and times leave of the training ratings, (n_ratings,)."""
         return self.steady_ratings - self.factors.scores(self.data.user_index, self.data.item_index)
 
+    def influence(self, user: int, items: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """How a user's ratings of some items, at some places of the data, influence the scores of these, (k, k)."""
+        assert self.equations is not None
+        data, users = self.data, np.full(items.size, user)
+        times = data.timestamps[places].astype(np.float64) if self.drift and data.timestamps is not None else None
+        noise = self.equations.noise(users, items)
+        own = noise if data.weights is None else noise / data.weights[places]
+        found = self.equations.covariance(user, items) / own
+        if self.drift is not None and times is not None:
+            rest = np.eye(items.size) - found  # D (K + D)^-1, with the prior covariance K of what is fitted
+            found = np.eye(items.size) - own[:, None] * np.linalg.inv(
+                np.linalg.inv(rest) * own + self.drift.covariance(user, times)
+            )
+        np.fill_diagonal(found, (np.square(self.equations.deviations(users, items, times)) - noise) / own)
+        return found
+
     def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
         """The score of each pair of indices, at a time where given, limited as `clips` says."""
         scores = self.factor_scores(users, items, times)
         if self.carried is not None:
-            scores = scores + self.carried.scores(users, items)
+            scores = scores + self.carried.scores(users, items, times)
         return self.limited(scores, clips)
 
     def factor_scores(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
@@ -275,14 +295,16 @@ class FittedState:
     @property
     def carried(self) -> CarriedResiduals | None:
         """What the item graph carries from rated items to others; None where scores do not have it."""
-        if not self.residual_strength or self.origin.item_graph is None:
+        if self.origin.item_graph is None or (not self.residual_strength and self.further == NOTHING):
             return None
         return self.once("carried residuals", self._carried_to_new if self.alone == "item" else self._carried)
 
     def _carried(self) -> CarriedResiduals:
         assert self.item_graph is not None
         graph = self.item_graph.to_scipy()
-        found = CarriedResiduals(self.data, self.residuals, RowProcesses.of_graph(graph, self.residual_strength))
+        known = numbers_of(self.origin.data)
+        processes = self.further.beside(RowProcesses.of_graph(graph, self.residual_strength), known)
+        found = CarriedResiduals(self.data, self.residuals, processes)
         if not self.n_new_items:
             return found
         degrees = np.asarray(graph.sum(axis=1))[: self.data.n_items - self.n_new_items]
@@ -298,7 +320,8 @@ class FittedState:
         factors = np.concatenate([items, self.factors.item_factors])
         degrees = np.asarray(known.item_graph.to_scipy().sum(axis=1))
         whole = with_new_items(known.carried, factors, sp.csr_array(sp.vstack(rows)), degrees)
-        return whole.towards(whole.processes.asked[degrees.size :])
+        features = self.further.scaled(numbers_of(self.data))
+        return whole.towards(whole.processes.asked[degrees.size :], apart=True, features=features)
 
     @property
     def knows_deviations(self) -> bool:

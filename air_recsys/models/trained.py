@@ -22,6 +22,7 @@ from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, ite
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.engines.scaling import RESIDUALS
+from air_recsys.models.further import further_parts
 from air_recsys.models.given import with_similarities
 from air_recsys.models.learned import Ending, Factors, Selection, Snapshot, history_of
 from air_recsys.models.partial_fit import with_unseen
@@ -33,6 +34,7 @@ from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
+from air_recsys.nn.residuals import RowProcesses
 from air_recsys.splits import random_holdout
 from air_recsys.storage.validation import RandomState, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
@@ -314,7 +316,9 @@ class TrainedRecommender(SolvesRows):
                 return state
             strength = RESIDUALS
         graph = SimilarityGraph(found.graph, state.data.item_ids, "item")
-        return replace(state, item_graph=graph, residual_strength=float(strength))
+        processes, reads_times = RowProcesses.of_graph(found.graph, float(strength)), state.drift is not None
+        further = further_parts(state.data, residuals, processes, state.influence, reads_times=reads_times)
+        return replace(state, item_graph=graph, residual_strength=float(strength), further=further)
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""

@@ -12,14 +12,15 @@ eigenvalues in 0..1. Of the residuals :math:`r = y - s` of a row at its own colu
 
 At a column of its own, f is what the other columns say: the diagonal of K is left out there.
 
-K is sparse, so the equations of some rows are one sparse matrix with a block a row. Chebyshev's iteration solves them
-within the known bounds of the spectrum. It takes no sums over a row, so a row has the same bits beside any others.
+:math:`t K` may have further parts, of moments and features (`air_recsys.nn.row_kernels`), which are left out as well.
+
+Products with K take a time that is linear in the entries, so conjugate gradients solve the equations of many rows at
+once, each row with its own steps: it has the same bits beside any others.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,9 +30,10 @@ import scipy.sparse as sp
 from air_recsys.graphs.agreement import ranges, reduced
 from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.metrics.checks import Csr
+from air_recsys.nn.row_kernels import Chains, Lasting
 
 Apply = Callable[[np.ndarray], np.ndarray]
-_ACCURACY = 1e-8  # of a
+_ACCURACY, _MOST_STEPS = 1e-8, 1000  # what is left of the residuals
 _PLACES = 4_000_000  # of a dense block of rows
 _ENTRIES = 8_000_000  # of columns near the own ones, gone through at a time
 
@@ -48,18 +50,30 @@ class RowProcesses:
         t >= 0.
     near : csr_array, shape (k, n), optional
         The columns near each of those that are asked for, in the unit of `edges`; by default `edges` itself.
+    features : ndarray, shape (n, g), optional
+        Of the columns, in a unit in which their products are part of t K, see `air_recsys.nn.row_kernels.in_unit`.
+    near_features : ndarray, shape (k, g), optional
+        Those of the columns that are asked for, by default `features` itself.
+    apart : bool
+        Whether the columns that are asked for are none of the others.
+    lasting : Lasting, optional
+        A part of t K that fades in time, of rows whose times are known.
 
     Examples
     --------
     >>> processes = RowProcesses.of_graph(sp.csr_array([[0.0, 3.0], [3.0, 0.0]]), 2.0)
     >>> coefficients = processes.coefficients(sp.csr_array([[1.0, 0.0]]))
-    >>> coefficients.toarray(), processes.of(coefficients).toarray()
+    >>> coefficients.toarray(), processes.of(coefficients)
     (array([[0.5, 0. ]]), array([[0. , 0.5]]))
     """
 
     edges: Csr
     strength: float
     near: Csr | None = None
+    features: np.ndarray | None = None
+    near_features: np.ndarray | None = None
+    apart: bool = False
+    lasting: Lasting | None = None
 
     @classmethod
     def of_graph(cls, adjacency: Csr, strength: float) -> RowProcesses:
@@ -71,7 +85,9 @@ class RowProcesses:
         """The columns near each of those that are asked for, (k, n)."""
         return self.edges if self.near is None else self.near
 
-    def coefficients(self, residuals: Csr, weights: np.ndarray | None = None) -> sp.csr_array:
+    def coefficients(
+        self, residuals: Csr, weights: np.ndarray | None = None, times: np.ndarray | None = None
+    ) -> sp.csr_array:
         """The coefficients a of rows, at the entries of their residuals, (b, n).
 
         Parameters
@@ -80,21 +96,40 @@ class RowProcesses:
             Stored entries are residuals, zeros included.
         weights : ndarray, shape (nnz,), optional
             w of each; an entry of weight 0 says nothing.
+        times : ndarray, shape (nnz,), optional
+            The moment of each.
         """
         solved = sp.csr_array(residuals, dtype=np.float64, copy=True)
         for start, stop in self._blocks(residuals):
-            first, last = residuals.indptr[start], residuals.indptr[stop]
-            own = None if weights is None else weights[first:last]
-            solved.data[first:last] = self._solved(residuals[start:stop], own)
+            block = slice(residuals.indptr[start], residuals.indptr[stop])
+            own, moments = (None if each is None else each[block] for each in (weights, times))
+            solved.data[block] = self._solved(residuals[start:stop], own, moments)
         return solved
 
-    def of(self, coefficients: Csr) -> sp.csr_array:
-        """The processes f of rows at all columns that are asked for, (b, k)."""
+    def of(self, coefficients: Csr) -> np.ndarray:
+        """The processes f of rows at all columns that are asked for, but for what lasts, (b, k)."""
         reached = self.edges if self.near is None else sp.csr_array(self.near.T)  # edges are symmetric
-        return sp.csr_array(coefficients @ reached) * (self.strength / 2)
+        found = sp.csr_array(coefficients @ reached).toarray() * (self.strength / 2)
+        if self.features is None:
+            return found
+        found += np.asarray(coefficients @ self.features) @ self._asked_features.T
+        if self.apart:
+            return found
+        own = sp.coo_array(coefficients)
+        found[own.row, own.col] -= own.data * np.square(self.features).sum(axis=1)[own.col]
+        return found
 
-    def at(self, coefficients: Csr, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The processes f at pairs of a row of `coefficients`, ascending, and a column that is asked for, (p,)."""
+    def at(
+        self,
+        coefficients: Csr,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        times: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """The processes f at pairs of a row of `coefficients`, ascending, and a column that is asked for, (p,).
+
+        `times` are those of the entries of `coefficients`, and of the pairs; without them nothing lasts.
+        """
         found, n = np.empty(rows.size), coefficients.shape[1]
         edges = self.asked
         counts, own = np.diff(edges.indptr), np.zeros(0)
@@ -110,7 +145,53 @@ class RowProcesses:
                 place = np.repeat((rows[pairs] - start) * np.int64(n), sizes) + edges.indices[near]
                 found[pairs] = reduced(np.add, edges.data[near] * own[place], sizes)
             own[places] = 0.0
-        return found * (self.strength / 2)
+        found *= self.strength / 2
+        if self.features is not None or times is not None:
+            found += self._further_at(sp.coo_array(coefficients), rows, columns, times)
+        return found
+
+    def _further_at(
+        self,
+        coefficients: sp.coo_array,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        times: tuple[np.ndarray, np.ndarray] | None,
+    ) -> np.ndarray:
+        """The parts of features and of what lasts, at pairs, without those of the pairs' own entries, (p,)."""
+        found, place = np.zeros(rows.size), self._own_entries(coefficients, rows, columns)
+        of_own = np.where(place >= 0, coefficients.data[place], 0.0) if coefficients.nnz else found.copy()
+        if self.features is not None:
+            taken = coefficients.tocsr() @ self.features  # (b, g)
+            for pairs in _parts(0, rows.size, np.full(rows.size, self.features.shape[1])):
+                asked = self._asked_features[columns[pairs]]  # (p, g)
+                found[pairs] = ((taken[rows[pairs]] - of_own[pairs, None] * asked) * asked).sum(axis=1)
+        if times is not None and self.lasting is not None and coefficients.nnz:
+            own = coefficients.row, times[0], coefficients.data
+            apart = np.abs(times[1] - times[0][place])
+            found += self.lasting.at(own, (rows, times[1])) - of_own * self.lasting.covariance(apart)
+        return found
+
+    def between(self, asked: int, columns: np.ndarray) -> np.ndarray:
+        """The covariance t K of a column that is asked for with others, but for what lasts, (k,); 0 with itself."""
+        found = self.strength / 2 * self.asked[[asked]].toarray()[0, columns]
+        if self.features is None:
+            return found
+        products = self.features[columns] @ self._asked_features[asked]
+        return found + products * (1 if self.apart else columns != asked)
+
+    @property
+    def _asked_features(self) -> np.ndarray:
+        assert self.features is not None
+        return self.features if self.near_features is None else self.near_features
+
+    def _own_entries(self, kept: sp.coo_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The place of each pair among the entries, which are sorted; -1 of a pair that is none, (p,)."""
+        if self.apart or not kept.nnz:
+            return np.full(rows.size, -1)
+        n = np.int64(kept.shape[1])
+        entries, pairs = kept.row * n + kept.col, rows * n + columns
+        place = np.searchsorted(entries, pairs).clip(max=kept.nnz - 1)
+        return np.where(entries[place] == pairs, place, -1)
 
     def _blocks(self, rows: Csr) -> list[tuple[int, int]]:
         """Stretches of rows whose equations are formed at a time."""
@@ -118,20 +199,34 @@ class RowProcesses:
         step = max(1, _PLACES // max(1, n))
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
-    def _solved(self, residuals: Csr, weights: np.ndarray | None) -> np.ndarray:
+    def _solved(self, residuals: Csr, weights: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
         """The coefficients a of a block of rows, in the order of their residuals."""
-        counts, matrix, half = np.diff(residuals.indptr), self._among_own(residuals), self.strength / 2
+        product, counts = self._covariances(residuals, times), np.diff(residuals.indptr)
         if weights is None:
-            highest = np.full(residuals.nnz, 1 + 2 * half)
-            return chebyshev(lambda a: (1 + half) * a + half * (matrix @ a), residuals.data, highest)
-        roots = np.sqrt(weights)  # of the unknown a / roots the matrix is symmetric, with eigenvalues from 1 on
+            return solved_by_rows(lambda a: a + product(a), residuals.data, counts)
+        roots = np.sqrt(weights)  # of the unknown a / roots the matrix is symmetric
+        return roots * solved_by_rows(lambda a: a + roots * product(roots * a), roots * residuals.data, counts)
 
-        def apply(a: np.ndarray) -> np.ndarray:
-            scaled = roots * a
-            return a + half * roots * (scaled + matrix @ scaled)
+    def _covariances(self, residuals: Csr, times: np.ndarray | None) -> Apply:
+        """The products with t K among the own columns of each row."""
+        rows, half = np.repeat(np.arange(residuals.shape[0]), np.diff(residuals.indptr)), self.strength / 2
+        among = self._among_own(residuals) if half else None
+        lasting = None if times is None else self.lasting
+        chains = None if lasting is None or times is None else Chains(rows, times, lasting.scale)
+        features = None if self.features is None else self.features[residuals.indices]
+        starts = residuals.indptr - residuals.indptr[0]
+        sums = sp.csr_array((np.ones(rows.size), np.arange(rows.size), starts), shape=(residuals.shape[0], rows.size))
 
-        highest = 1 + 2 * half * np.repeat(reduced(np.maximum, weights, counts), counts)
-        return roots * chebyshev(apply, roots * residuals.data, highest)
+        def product(values: np.ndarray) -> np.ndarray:
+            found = np.zeros(values.size) if among is None else half * (values + among @ values)
+            if chains is not None and lasting is not None:
+                found += lasting.strength * chains.product(values)
+            if features is not None:
+                taken = sums @ (values[:, None] * features)  # (b, g)
+                found += (taken[rows] * features).sum(axis=1)
+            return found
+
+        return product
 
     def _among_own(self, rows: Csr) -> sp.csr_array:
         """The edges among the own columns of each row, one block a row, (nnz, nnz)."""
@@ -155,31 +250,34 @@ class RowProcesses:
         return sp.csr_array((np.concatenate(values), np.concatenate(columns), ends), shape=(rows.nnz, rows.nnz))
 
 
-def chebyshev(apply: Apply, right: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """X with A x = right, for a symmetric A whose blocks have their eigenvalues in 1..highest, (n,).
+def solved_by_rows(apply: Apply, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """X with A x = right, for a positive definite A of blocks of some sizes, (n,), by conjugate gradients.
 
     Examples
     --------
-    >>> chebyshev(lambda x: np.array([1.0, 3.0]) * x, np.array([2.0, 6.0]), np.array([3.0, 3.0])).round(6)
+    >>> solved_by_rows(lambda x: np.array([1.0, 3.0]) * x, np.array([2.0, 6.0]), np.array([2])).round(6)
     array([2., 2.])
     """
-    middle = (highest + 1) / 2
-    rate = (highest - 1) / 2 / middle
-    found, left, step, weight = np.zeros_like(right), right.copy(), right / middle, rate
-    for _ in range(_n_steps(float(highest.max(initial=1.0)))):
-        found += step
-        left -= apply(step)
-        rest = 2 - rate * weight
-        step = rate / rest * weight * step + 2 / (middle * rest) * left
-        weight = rate / rest
+
+    def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return reduced(np.add, one * other, counts)
+
+    found, left, step = np.zeros_like(right), right.copy(), right
+    square = products(left, left)
+    enough = _ACCURACY**2 * square
+    going = square > enough
+    for _ in range(_MOST_STEPS):
+        if not going.any():
+            break
+        applied = apply(step)
+        length = np.divide(square, products(step, applied), out=np.zeros_like(square), where=going)
+        found += np.repeat(length, counts) * step
+        left = left - np.repeat(length, counts) * applied
+        before, square = square, products(left, left)
+        turn = np.divide(square, before, out=np.zeros_like(square), where=going)
+        going = going & (square > enough)
+        step = left + np.repeat(turn, counts) * step
     return found
-
-
-def _n_steps(highest: float) -> int:
-    """The steps until the error is a fraction `_ACCURACY` of x."""
-    root = math.sqrt(highest)
-    factor = (root - 1) / (root + 1)
-    return 1 if factor <= 0 else max(1, math.ceil(math.log(_ACCURACY / 2) / math.log(factor)))
 
 
 def _parts(first: int, last: int, sizes: np.ndarray) -> list[slice]:

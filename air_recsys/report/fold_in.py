@@ -13,7 +13,8 @@ from air_recsys.models.portable import portable_fold_in
 
 MOST_BYTES = 5_000_000  # of a page
 MOST_BY_DEFAULT = 2_000_000
-_HALVES = ("covariances", "regression", "sources", "targets", "near_weights")  # of large tables, whose errors even out
+# Of large tables, whose errors even out.
+_HALVES = ("covariances", "regression", "sources", "targets", "near_weights", "near_features")
 _HALVES_OF_DRAWS = ("items", "basis")
 _DOUBLES = ("base", "pull", "maps", "errors")  # of small ones
 _SCRIPTS = {

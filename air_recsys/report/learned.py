@@ -50,6 +50,9 @@ def _strengths(model: Recommender) -> list[Markup]:
     settings = getattr(model, "settings_", {})
     if isinstance(settings, dict):
         rows += [(f"{name} (was 'auto')", value) for name, value in settings.items()]
+    carried = getattr(model, "carried_", None)
+    if carried is not None:
+        rows += carried.further_strengths()
     return [table("Estimated from the ratings", ["what", "value"], [_shown(row) for row in rows])] if rows else []
 
 

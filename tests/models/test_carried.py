@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,8 @@ from air_recsys import AIR, Interactions
 from air_recsys.datasets import load_movielens_fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import rmse
+from air_recsys.models.further import Further
+from air_recsys.nn.row_kernels import Lasting
 
 SMALL: dict[str, Any] = {"n_factors": 2, "random_state": 0, "device": "cpu", "graph_residuals": 8}
 MODELS = ("variational", "langevin", "drift", "weights", "features")
@@ -44,7 +47,9 @@ def model(kind: str, **options: Any) -> AIR:
     if kind == "features":
         given["item_features"] = pd.DataFrame({"kind": [f"k{item % 3}" for item in range(40)]}, index=range(40))
     data = Interactions.from_frame(frame[[*columns, *read]], **read)
-    return AIR.for_ratings(**parameters).fit(data, **given)
+    fitted = AIR.for_ratings(**parameters).fit(data, **given)
+    parts = Further(0.3 * (kind == "features"), Lasting(0.5, 1e6) if kind == "drift" else None)
+    return fitted.take_state(replace(fitted._fitted(), further=parts))
 
 
 def every_pair(fitted: AIR) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +119,7 @@ def test_a_folded_user_gets_what_its_own_ratings_say() -> None:
     parts = folded.factors_, folded.carried_
     expected = parts[0].scores(np.zeros(40, int), items) + parts[1].scores(np.zeros(40, int), items)
     np.testing.assert_allclose(folded.predict(5, items), expected.clip(*fitted.rating_scale_), atol=1e-9)
-    assert folded.carried_.rows(np.array([0])).nnz
+    assert folded.carried_.rows(np.array([0])).any()
 
 
 def test_a_new_rating_counts_at_once_and_a_forgotten_one_no_longer() -> None:

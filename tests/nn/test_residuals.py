@@ -1,10 +1,13 @@
 """Processes of rows over a graph of the columns: their equations solved densely, and the laws of the kernel."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.nn.residuals import RowProcesses, chebyshev
+from air_recsys.nn.residuals import RowProcesses, solved_by_rows
+from air_recsys.nn.row_kernels import Lasting
 
 
 def graph_of(n: int = 12, seed: int = 0) -> sp.csr_array:
@@ -51,9 +54,9 @@ def test_coefficients_and_processes_are_those_of_dense_equations(strength: float
     expected, everywhere = solved_densely(processes, residuals, weights)
     found = processes.coefficients(residuals, weights if weighted else None)
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
-    np.testing.assert_allclose(processes.of(found).toarray(), everywhere, atol=1e-6)
+    np.testing.assert_allclose(processes.of(found), everywhere, atol=1e-6)
     rows, columns = (each.ravel() for each in np.indices(residuals.shape))
-    np.testing.assert_allclose(processes.at(found, rows, columns), processes.of(found).toarray().ravel(), atol=1e-12)
+    np.testing.assert_allclose(processes.at(found, rows, columns), processes.of(found).ravel(), atol=1e-12)
 
 
 def test_the_kernel_is_a_low_pass_with_eigenvalues_from_0_to_1() -> None:
@@ -64,12 +67,12 @@ def test_the_kernel_is_a_low_pass_with_eigenvalues_from_0_to_1() -> None:
 
 def test_an_isolated_column_gets_nothing_and_gives_nothing() -> None:
     processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
-    found = processes.of(processes.coefficients(residuals)).toarray()
+    found = processes.of(processes.coefficients(residuals))
     assert not found[:, -1].any()
     changed = residuals.toarray()
     changed[1, -1] += 3
     again = processes.of(processes.coefficients(sp.csr_array(changed)))
-    np.testing.assert_allclose(again.toarray()[1], found[1], atol=1e-12)
+    np.testing.assert_allclose(again[1], found[1], atol=1e-12)
 
 
 def test_a_row_has_the_same_bits_alone_and_beside_others() -> None:
@@ -84,16 +87,16 @@ def test_columns_in_another_order_have_the_same_processes() -> None:
     graph, residuals = graph_of(), residuals_of()
     order = np.random.default_rng(4).permutation(12)
     moved = RowProcesses.of_graph(sp.csr_array(graph.toarray()[np.ix_(order, order)]), 8.0)
-    found = moved.of(moved.coefficients(sp.csr_array(residuals.toarray()[:, order]))).toarray()
+    found = moved.of(moved.coefficients(sp.csr_array(residuals.toarray()[:, order])))
     processes = RowProcesses.of_graph(graph, 8.0)
-    np.testing.assert_allclose(found, processes.of(processes.coefficients(residuals)).toarray()[:, order], atol=1e-12)
+    np.testing.assert_allclose(found, processes.of(processes.coefficients(residuals))[:, order], atol=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_processes_have_the_unit_of_the_residuals(unit: float) -> None:
     processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
-    found = processes.of(processes.coefficients(unit * residuals)).toarray()
-    np.testing.assert_allclose(found, unit * processes.of(processes.coefficients(residuals)).toarray(), rtol=1e-9)
+    found = processes.of(processes.coefficients(unit * residuals))
+    np.testing.assert_allclose(found, unit * processes.of(processes.coefficients(residuals)), rtol=1e-9)
 
 
 def test_a_value_of_weight_0_says_nothing() -> None:
@@ -110,15 +113,60 @@ def test_a_value_of_weight_0_says_nothing() -> None:
 
 def test_rows_without_any_residual_have_none() -> None:
     processes = RowProcesses.of_graph(graph_of(), 8.0)
-    assert processes.of(processes.coefficients(sp.csr_array((3, 12)))).nnz == 0
+    assert not processes.of(processes.coefficients(sp.csr_array((3, 12)))).any()
 
 
-def test_chebyshev_solves_blocks_of_different_spectra() -> None:
+def test_blocks_of_different_spectra_are_solved_each_by_itself() -> None:
     rng = np.random.default_rng(0)
-    root = rng.standard_normal((4, 4))
-    wide = np.eye(4) + root @ root.T
-    highest = np.repeat([np.linalg.eigvalsh(wide).max(), 1.0], [4, 2])
-    matrix, right = np.block([[wide, np.zeros((4, 2))], [np.zeros((2, 4)), np.eye(2)]]), rng.standard_normal(6)
-    np.testing.assert_allclose(
-        chebyshev(lambda x: matrix @ x, right, highest), np.linalg.solve(matrix, right), atol=1e-6
-    )
+    root = 10 * rng.standard_normal((4, 4))
+    matrix = np.block([[np.eye(4) + root @ root.T, np.zeros((4, 2))], [np.zeros((2, 4)), np.eye(2)]])
+    right = np.append(rng.standard_normal(4), [0.0, 0.0])
+    found = solved_by_rows(lambda x: matrix @ x, right, np.array([4, 2, 0]))
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right), atol=1e-6)
+
+
+def all_parts(residuals: sp.csr_array) -> tuple[RowProcesses, np.ndarray]:
+    """Processes with features and what lasts, and the times of the residuals, some of them equal."""
+    rng = np.random.default_rng(5)
+    features = rng.standard_normal((residuals.shape[1], 3))
+    processes = replace(RowProcesses.of_graph(graph_of(), 8.0), features=features, lasting=Lasting(2.0, 3.0))
+    return processes, rng.integers(0, 9, residuals.nnz).astype(float)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_and_features_have_their_part_of_dense_equations(weighted: bool) -> None:
+    residuals = residuals_of()
+    processes, times = all_parts(residuals)
+    weights = np.random.default_rng(3).uniform(0.2, 5, residuals.nnz) if weighted else np.ones(residuals.nnz)
+    assert processes.features is not None
+    of_columns = processes.strength * kernel_of(processes) + processes.features @ processes.features.T
+    found = processes.coefficients(residuals, weights if weighted else None, times)
+    asked = np.indices(residuals.shape).reshape(2, -1)
+    moments = np.random.default_rng(6).uniform(-5, 15, asked.shape[1])
+    at = processes.at(found, *asked, (times, moments)).reshape(residuals.shape)
+    steady, everywhere = processes.at(found, *asked).reshape(residuals.shape), processes.of(found)
+    np.testing.assert_allclose(everywhere, steady, atol=1e-10)
+    for row in range(residuals.shape[0]):
+        entries = slice(*residuals.indptr[row : row + 2])
+        own, when = residuals.indices[entries], times[entries]
+        lasting = 2.0 * np.exp(-np.abs(when[:, None] - when) / 3.0)
+        matrix = np.diag(1 / weights[entries]) + of_columns[np.ix_(own, own)] + lasting
+        solved = np.linalg.solve(matrix, residuals.data[entries])
+        np.testing.assert_allclose(found.data[entries], solved, atol=1e-6)
+        others = own != np.arange(residuals.shape[1])[:, None]  # (n, k)
+        asked_at = moments.reshape(residuals.shape)[row][:, None]
+        np.testing.assert_allclose(steady[row], (of_columns[:, own] * others) @ solved, atol=1e-5)
+        lasts = 2.0 * np.exp(-np.abs(asked_at - when) / 3.0)
+        np.testing.assert_allclose(at[row], ((of_columns[:, own] + lasts) * others) @ solved, atol=1e-5)
+        shares = [processes.between(column, own) @ found.data[entries] for column in range(residuals.shape[1])]
+        np.testing.assert_allclose(shares, steady[row], atol=1e-10)
+
+
+def test_with_all_parts_a_row_has_the_same_bits_alone_and_beside_others() -> None:
+    residuals = residuals_of()
+    processes, times = all_parts(residuals)
+    whole = processes.coefficients(residuals, None, times).toarray()
+    for row in range(residuals.shape[0]):
+        own = times[slice(*residuals.indptr[row : row + 2])]
+        alone = processes.coefficients(sp.csr_array(residuals[[row]]), None, own)
+        assert (alone.toarray()[0] == whole[row]).all()

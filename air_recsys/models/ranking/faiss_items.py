@@ -190,7 +190,7 @@ class FaissItems:
         if self._is_exact and size < len(catalogue):
             others = exact[:, -1] + torch.from_numpy(self._error(queries)) + catalogue.error(reach)
         if self._state.carried is not None:
-            added = self._state.carried.rows(users).toarray()
+            added = self._state.carried.rows(users)
             exact += torch.from_numpy(np.take_along_axis(added, found.numpy(), axis=1))
             others += torch.from_numpy(added.max(axis=1))
         exact[torch.from_numpy(hidden)] = -torch.inf

@@ -99,7 +99,7 @@ def best_items_of(
     found, scores = np.empty((users.size, n), np.int64), np.empty((users.size, n))
     for start in range(0, users.size, step := max(1, _CARRIED // state.data.n_items)):
         block = slice(start, start + step)
-        added = state.carried.rows(users[block]).toarray()
+        added = state.carried.rows(users[block])
         added = added if common is None else np.ascontiguousarray(added[:, common])
         hidden = None if left_out is None else left_out[block]
         found[block], scores[block] = top_items_of(catalogue, own[block], n, hidden, added=added)

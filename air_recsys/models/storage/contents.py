@@ -15,6 +15,7 @@ from air_recsys.data.features import Encoding, Features
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.further import NOTHING, Further
 from air_recsys.models.learned import Factors, Selection, Snapshot
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.spread import Spread
@@ -72,6 +73,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "features": features_to_json(state.data),
     }
     later = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
+    later["further"] = [] if state.further == NOTHING else state.further.to_json()
     return attributes | {name: value for name, value in later.items() if value}, arrays
 
 
@@ -100,6 +102,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         spread=_spread(arrays),
         calibration=RankCalibration.of_array(arrays["calibration"]) if "calibration" in arrays else None,
         residual_strength=_strength(attributes),
+        further=Further.from_json(attributes.get("further", [])),
     )
 
 

@@ -29,11 +29,11 @@ class FoldIn {
     this.equations = this.rows.map((row, draw) => this.equationsOf(row, draw));
     this.user = this.factors ? this.mapped() : this.rows[0].mean.subarray(0, this.rank);
     this.places = new Map(items.map((item, at) => [item, at]));
-    this.carried = this.strength ? this.coefficients(picks) : null;
+    this.carried = this.near_starts ? this.coefficients(picks) : null;
     return Float64Array.from({ length: this.size }, (_, item) => this.score(item) + this.near(item).reduce((a, b) => a + b, 0));
   }
 
-  /** By pick, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N) a = r. */
+  /** By pick, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N + F F') a = r. */
   coefficients(picks) {
     const size = picks.length;
     const half = this.strength / 2;
@@ -41,9 +41,10 @@ class FoldIn {
     const matrix = new Float64Array(size * size);
     const { places } = this;
     picks.forEach(({ item }, row) => {
-      matrix[row * size + row] = 1 + half;
+      picks.forEach(({ item: other }, column) => (matrix[row * size + column] = this.likeness(item, other)));
+      matrix[row * size + row] += 1 + half;
       if (item >= this.trained) return; // an item that came later has no edges of its own
-      this.edgesOf(item, (other, weight) => places.has(other) && (matrix[row * size + places.get(other)] = half * weight));
+      this.edgesOf(item, (other, weight) => places.has(other) && (matrix[row * size + places.get(other)] += half * weight));
     });
     return solveWith(cholesky(matrix, size), left);
   }
@@ -52,13 +53,20 @@ class FoldIn {
     for (let at = this.near_starts[item]; at < this.near_starts[item + 1]; at++) use(this.near_items[at], this.near_weights[at]);
   }
 
-  /** What the graph carries from each pick to an item. */
+  /** The product of the features of two items. */
+  likeness(item, other) {
+    const width = this.near_features ? this.near_features.length / this.size : 0;
+    return width ? dot(this.near_features, this.near_features, width, item * width, other * width) : 0;
+  }
+
+  /** What the graph and features carry from each pick to an item. */
   near(item) {
     const found = new Float64Array(this.picked.length);
-    if (!this.strength) return found;
+    if (!this.carried) return found;
+    this.picked.forEach((other, at) => (found[at] = other === item ? 0 : this.likeness(item, other) * this.carried[at]));
     this.edgesOf(item, (other, weight) => {
       const at = this.places.get(other);
-      if (at !== undefined) found[at] = (this.strength / 2) * weight * this.carried[at];
+      if (at !== undefined) found[at] += (this.strength / 2) * weight * this.carried[at];
     });
     return found;
   }

@@ -1,0 +1,131 @@
+"""What a user's ratings share beside the item graph, moments and features: chosen on ratings that are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.nn.leave_one_out import LeftOut, weighed
+from air_recsys.nn.residuals import RowProcesses
+from air_recsys.nn.row_kernels import Lasting
+
+Influence = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+_USERS, _MOST_OF_USER = 200, 100  # users looked at, and their ratings in a row
+_LEAST_GAIN = 1.0  # standard errors
+_LEAST = 1e-6  # of a strength
+_GAPS = 256  # between ratings in the scale of what lasts
+
+
+class Further(NamedTuple):
+    """The parts of the users' processes beside the item graph, see `air_recsys.nn.row_kernels`."""
+
+    features: float = 0.0  # c
+    lasting: Lasting | None = None
+
+    def beside(self, graph: RowProcesses, item_features: np.ndarray | None) -> RowProcesses:
+        """The processes over a graph with these parts."""
+        return replace(graph, features=self.scaled(item_features), lasting=self.lasting)
+
+    def scaled(self, item_features: np.ndarray | None) -> np.ndarray | None:
+        """Features whose products are part of the covariance, (n, g); None without such a part."""
+        return None if item_features is None or not self.features else np.sqrt(self.features) * item_features
+
+    def to_json(self) -> list[float]:
+        """The numbers as JSON holds them: c, b and l."""
+        return [self.features, *(self.lasting or (0.0, 0.0))]
+
+    @classmethod
+    def from_json(cls, content: Any) -> Further:
+        """What `to_json` returned, or no number; raise `ValueError` for others."""
+        numbers = [float(each) for each in content]
+        if not numbers:
+            return cls()
+        features, strength, scale = numbers
+        if not np.isfinite(numbers).all() or min(numbers) < 0 or (strength > 0) != (scale > 0):
+            raise ValueError(
+                f"expected finite parts of processes from 0 on, with a scale of what lasts, found {content}"
+            )
+        return cls(features, Lasting(strength, scale) if strength else None)
+
+
+NOTHING = Further()
+
+
+def further_parts(
+    data: Interactions, residuals: np.ndarray, graph: RowProcesses, influence: Influence, *, reads_times: bool
+) -> Further:
+    """The parts that predict ratings which are left out of those of some users; none where they do not.
+
+    Parameters
+    ----------
+    data : Interactions
+    residuals : ndarray, shape (n_ratings,)
+    graph : RowProcesses
+        The processes that the parts stand beside.
+    influence : callable
+        Takes a user, items (k,) and positions (k,) among the ratings, and returns how the ratings there influence the
+        scores there, (k, k).
+    reads_times : bool
+        Whether the model reads the times of the ratings.
+    """
+    times = np.asarray(data.timestamps, dtype=np.float64) if reads_times and data.timestamps is not None else None
+    scale = 0.0 if times is None else time_scale(data.user_index, times)
+    known = numbers_of(data)
+    known = None if known is None or not known.any() else known
+    if known is None and not scale:
+        return NOTHING
+    rows = []
+    for user, places in _looked_at(data, times):
+        items = data.item_index[places]
+        kernels = [] if times is None or not scale else [Lasting(1.0, scale).covariance(_apart(times[places]))]
+        kernels += [] if known is None else [known[items] @ known[items].T]
+        weights = np.ones(places.size) if data.weights is None else data.weights[places]
+        half = graph.strength / 2
+        base = np.diag(1 / weights + half) + half * graph.edges[items][:, items].toarray()
+        rows.append(LeftOut(base, np.array(kernels), influence(user, items, places), residuals[places]))
+    found = weighed(rows)
+    if found.gain < _LEAST_GAIN:
+        return NOTHING
+    lasting = Lasting(float(found.weights[0]), scale) if scale and found.weights[0] > _LEAST else None
+    return Further(float(found.weights[-1]) if known is not None else 0.0, lasting)
+
+
+def numbers_of(data: Interactions) -> np.ndarray | None:
+    """What is known of the items of data, (n_items, g)."""
+    return None if data.item_features is None else data.item_features.numbers().astype(np.float64)
+
+
+def time_scale(users: np.ndarray, times: np.ndarray) -> float:
+    """The scale of what lasts: 256 of the median gap between ratings of a user that follow each other; 0 without one.
+
+    Examples
+    --------
+    >>> time_scale(np.zeros(4, dtype=int), np.array([0.0, 10.0, 10.0, 25.0]))
+    3200.0
+    """
+    order = np.lexsort((times, users))
+    gaps = np.diff(times[order])[np.diff(users[order]) == 0]
+    return _GAPS * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
+
+
+def _looked_at(data: Interactions, times: np.ndarray | None) -> list[tuple[int, np.ndarray]]:
+    """Some users, and the positions of their ratings, of many a stretch in time."""
+    order = np.argsort(data.user_index, kind="stable") if times is None else np.lexsort((times, data.user_index))
+    starts = np.searchsorted(data.user_index[order], np.arange(data.n_users + 1))
+    rng, found = np.random.default_rng(0), []
+    for user in rng.permutation(data.n_users):
+        first, last = starts[user : user + 2]
+        if last - first > 1 and len(found) < _USERS:
+            first = first if last - first <= _MOST_OF_USER else rng.integers(first, last - _MOST_OF_USER + 1)
+            places = order[first : min(last, first + _MOST_OF_USER)]
+            kept = places if data.weights is None else places[data.weights[places] > 0]
+            found.append((int(user), kept))
+    return found
+
+
+def _apart(times: np.ndarray) -> np.ndarray:
+    return np.abs(times[:, None] - times)
