@@ -51,6 +51,8 @@ def explain(
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
     place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
     of_time = 0.0 if times is None or state.drift is None else float(state.drift.at(*place, times)[0][0])
+    if times is not None and state.carried is not None:
+        of_time += float((state.carried.scores(*place, times) - state.carried.scores(*place))[0])
     rated = from_sources.sources.rated
     carried = np.zeros(rated.size) if state.carried is None else state.carried.shares(user, item, rated)
     unlimited = sum(offsets) + personal + of_time + float(carried.sum())

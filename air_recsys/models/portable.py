@@ -85,7 +85,8 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         training, and the variance of what items and users add at any time
     strength, near_starts (n + 1,), near_items, near_weights : of models whose item graph carries residuals, else None:
         see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them
-    near_features (n, g) : features of the items whose products are a part beside the graph, else None
+    near_features (n, g), lasting : features of the items whose products are a part beside the graph, and what ratings
+        of one moment share, else None
     """
     arrays, n_items = equations.arrays, state.data.n_items
     draws = arrays.known("user", np.arange(n_items), new=True)
@@ -108,11 +109,12 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         "weights": weights,
         "precisions": np.stack([draw.precision.numpy() for draw in draws]),
         **dict.fromkeys(("factors", "biases", "maps", "errors", "shifts", "spreads")),
-        **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights", "near_features")),
+        **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights", "near_features", "lasting")),
     }
     if state.carried is not None:
         near, found["strength"] = state.carried.processes.asked, state.carried.processes.strength
-        found["near_features"] = state.carried.processes.features
+        found["near_features"], lasting = state.carried.processes.features, state.carried.processes.lasting
+        found["lasting"] = None if lasting is None else lasting.strength
         found |= {"near_starts": near.indptr, "near_items": near.indices, "near_weights": near.data}
     if covariances is None:
         factors, maps = state.factors, np.stack(solver.maps)

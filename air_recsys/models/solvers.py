@@ -200,7 +200,8 @@ class Sweeping(Solver):
         Strength of the item graph in scores: what factors and biases leave of a user's ratings is carried to the items
         near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise. "auto" is 8,
         or 0 if the residuals of near items do not agree by more than three standard errors, see
-        `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out.
+        `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out. With it, features of items and times have
+        parts of their own if these predict training ratings that are left out, see `air_recsys.models.further`.
     time : {None, "drift"}
         "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
         scales and strengths, see `air_recsys.nn.drift.drift`.

@@ -196,7 +196,8 @@ class RowProcesses:
     def _blocks(self, rows: Csr) -> list[tuple[int, int]]:
         """Stretches of rows whose equations are formed at a time."""
         m, n = rows.shape
-        step = max(1, _PLACES // max(1, n))
+        width = 0 if self.features is None else self.features.shape[1]
+        step = max(1, min(_PLACES // max(1, n), m * _ENTRIES // max(1, rows.nnz * width)))
         return [(start, min(start + step, m)) for start in range(0, m, step)]
 
     def _solved(self, residuals: Csr, weights: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:

@@ -14,8 +14,9 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR
 from air_recsys.models.carried import of_pairs
+from air_recsys.models.further import NOTHING
 from air_recsys.models.state import FittedState
-from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds
+from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, known_tables
 from benchmarks.harness import Found
 
 
@@ -100,3 +101,38 @@ def _graph_of(
     directed = np.where(weights >= least, weights, 0)
     edges = sp.csr_array(np.maximum(directed, directed.T))
     return SimilarityGraph(edges, state.data.item_ids, "item")
+
+
+def bench_parts(root: Path, *, folds: list[str], settings: dict[str, Any], seed: int) -> Found:
+    """Measure test errors of MovieLens-100K with the graph, and with features and moments beside it."""
+    parts = chosen_folds(RATING_SETS["ml-100k"].load(root), folds)
+    tables = {f"{side}_features": table for side, table in known_tables("ml-100k", root).items()}
+    told: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "ratings": ({}, {}),
+        "and features": ({}, tables),
+        "and dates": ({"time": "drift"}, {}),
+        "and both": ({"time": "drift"}, tables),
+    }
+    rows = []
+    for name, (options, known) in told.items():
+        found = [_by_part(fold, {"random_state": seed, "device": "cpu"} | settings | options, known) for fold in parts]
+        rows.append({"told": name} | {part: np.mean([each[part] for each in found]) for part in found[0]})
+    return Found(rows, origin=RATING_SETS["ml-100k"].origin)
+
+
+def _by_part(fold: Fold, options: dict[str, Any], known: dict[str, Any]) -> dict[str, float]:
+    """The errors of factors alone, with the item graph, and with all that is carried; and the parts' strengths."""
+    state = AIR.for_ratings(**options).fit(fold.train, **known)._fitted()
+    test = fold.test.among(state.data.users, state.data.items)
+    times = None if state.drift is None or test.timestamps is None else test.timestamps.astype(np.float64)
+    states = {
+        "factors alone": replace(state, residual_strength=0.0, further=NOTHING),
+        "item graph": replace(state, further=NOTHING),
+        "all": state,
+    }
+    errors = {
+        name: rmse(test.ratings, each.scores(test.user_index, test.item_index, True, times))
+        for name, each in states.items()
+    }
+    lasting = state.further.lasting
+    return errors | {"features": state.further.features, "moments": 0.0 if lasting is None else lasting.strength}

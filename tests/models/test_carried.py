@@ -75,6 +75,17 @@ def test_lists_and_explanations_have_the_score_of_predict(kind: str) -> None:
     )
 
 
+def test_at_a_time_parts_sum_to_the_score_of_that_time() -> None:
+    fitted = model("drift")
+    times = fitted.interactions_.timestamps
+    assert times is not None
+    user, item = fitted.interactions_.user_index[0], 11
+    found = fitted.explain(user, item, timestamp=times[0])
+    assert found.score == pytest.approx(fitted.predict(user, item, timestamps=times[0]), abs=1e-9)
+    assert found.total() == pytest.approx(found.score, abs=1e-6)
+    assert found.score != pytest.approx(fitted.predict(user, item), abs=1e-4)
+
+
 def test_a_rated_item_is_no_reason_for_itself() -> None:
     rated = ratings().query("user == 3")["item"].tolist()
     for item in rated[:5]:

@@ -1,5 +1,6 @@
 """Picks and recommendations in Chromium: the page's own fold-in against that of Python, and what a visitor does."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from selenium.webdriver.common.keys import Keys
 
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_planted_ratings
+from air_recsys.models.further import Further
+from air_recsys.nn.row_kernels import Lasting
 from air_recsys.report import explorer_of
 from air_recsys.report.document import read_asset
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
@@ -114,9 +117,18 @@ def test_lists_are_those_of_new_users(page, ratings, settings, given):
     check_ratings(page, model, folded(model))
 
 
+def test_lists_have_what_features_say_of_residuals(page, ratings):
+    model = AIR.for_ratings(random_state=0, device="cpu", graph_residuals=8).fit(
+        ratings, item_features=known(ratings)["item_features"]
+    )
+    model.take_state(replace(model._fitted(), further=Further(2.0)))
+    check_ratings(page, model, folded(model))
+
+
 def test_lists_of_models_that_know_of_time(page, ratings):
     data = timed(ratings)
-    model = AIR.for_ratings(time="drift", n_sweeps=10, random_state=0, device="cpu").fit(data)
+    model = AIR.for_ratings(time="drift", n_sweeps=10, random_state=0, device="cpu", graph_residuals=8).fit(data)
+    model.take_state(replace(model._fitted(), further=Further(0.0, Lasting(1.5, 100.0))))
     items, values = zip(*PICKS, strict=True)
     assert data.timestamps is not None
     last = [int(data.timestamps.max())] * len(items)

@@ -33,7 +33,7 @@ class FoldIn {
     return Float64Array.from({ length: this.size }, (_, item) => this.score(item) + this.near(item).reduce((a, b) => a + b, 0));
   }
 
-  /** By pick, the coefficients of what the factors leave of the picks: (1 + t / 2 + t / 2 N + F F') a = r. */
+  /** By pick, the coefficients of what the factors leave: (1 + t / 2 + t / 2 N + F F' + b) a = r, as all are of now. */
   coefficients(picks) {
     const size = picks.length;
     const half = this.strength / 2;
@@ -41,7 +41,7 @@ class FoldIn {
     const matrix = new Float64Array(size * size);
     const { places } = this;
     picks.forEach(({ item }, row) => {
-      picks.forEach(({ item: other }, column) => (matrix[row * size + column] = this.likeness(item, other)));
+      picks.forEach(({ item: other }, column) => (matrix[row * size + column] = this.likeness(item, other) + (this.lasting || 0)));
       matrix[row * size + row] += 1 + half;
       if (item >= this.trained) return; // an item that came later has no edges of its own
       this.edgesOf(item, (other, weight) => places.has(other) && (matrix[row * size + places.get(other)] += half * weight));
