@@ -104,6 +104,11 @@ class FittedModel(BaseEstimator):
         return self._fitted().carried
 
     @property
+    def carried_errors_(self) -> tuple[float, float] | None:
+        """The RMSE of training ratings of 200 users, each left out in closed form, without and with `carried_`."""
+        return self._fitted().carried_errors
+
+    @property
     def transform_graphs_(self) -> list[SimilarityGraph]:
         """Graphs over other rows than users and items; mostly empty."""
         return self._fitted().transform_graphs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -72,26 +73,72 @@ def further_parts(
     reads_times : bool
         Whether the model reads the times of the ratings.
     """
-    times = np.asarray(data.timestamps, dtype=np.float64) if reads_times and data.timestamps is not None else None
+    times = _times_of(data, reads_times)
     scale = 0.0 if times is None else time_scale(data.user_index, times)
     known = numbers_of(data)
-    known = None if known is None or not known.any() else known
-    if known is None and not scale:
+    units = Further(float(known is not None and known.any()), Lasting(1.0, scale) if scale else None)
+    if units == NOTHING:
         return NOTHING
-    rows = []
-    for user, places in _looked_at(data, times):
-        items = data.item_index[places]
-        kernels = [] if times is None or not scale else [Lasting(1.0, scale).covariance(_apart(times[places]))]
-        kernels += [] if known is None else [known[items] @ known[items].T]
-        weights = np.ones(places.size) if data.weights is None else data.weights[places]
-        half = graph.strength / 2
-        base = np.diag(1 / weights + half) + half * graph.edges[items][:, items].toarray()
-        rows.append(LeftOut(base, np.array(kernels), influence(user, items, places), residuals[places]))
-    found = weighed(rows)
+    found = weighed(_left_out(data, residuals, graph, influence, units, times))
     if found.gain < _LEAST_GAIN:
         return NOTHING
     lasting = Lasting(float(found.weights[0]), scale) if scale and found.weights[0] > _LEAST else None
-    return Further(float(found.weights[-1]) if known is not None else 0.0, lasting)
+    return Further(float(found.weights[-1]) if units.features else 0.0, lasting)
+
+
+def errors_left_out(
+    data: Interactions,
+    residuals: np.ndarray,
+    graph: RowProcesses,
+    influence: Influence,
+    parts: Further,
+    *,
+    reads_times: bool,
+) -> tuple[float, float]:
+    """The root mean squared errors of some training ratings, each left out, without and with what is carried.
+
+    Parameters
+    ----------
+    parts : Further
+        Those of the model.
+    data, residuals, graph, influence, reads_times
+        As in `further_parts`.
+    """
+    rows = _left_out(data, residuals, graph, influence, parts, _times_of(data, reads_times))
+    if not rows:
+        return math.nan, math.nan
+    found = [row.alone for row in rows], [row.errors(np.ones(len(row.kernels)))[0] for row in rows]
+    without, with_carried = (float(np.sqrt(np.square(np.concatenate(each)).mean())) for each in found)
+    return without, with_carried
+
+
+def _left_out(
+    data: Interactions,
+    residuals: np.ndarray,
+    graph: RowProcesses,
+    influence: Influence,
+    parts: Further,
+    times: np.ndarray | None,
+) -> list[LeftOut]:
+    """What the errors of some users follow from, with parts of these strengths, moments first."""
+    known, lasting, rows = parts.scaled(numbers_of(data)), parts.lasting, []
+    for user, places in _looked_at(data, times):
+        items = data.item_index[places]
+        kernels = []
+        if lasting is not None and times is not None:
+            kernels.append(lasting.covariance(np.abs(times[places][:, None] - times[places])))
+        if known is not None:
+            kernels.append(known[items] @ known[items].T)
+        weights = np.ones(places.size) if data.weights is None else data.weights[places]
+        half = graph.strength / 2
+        base = np.diag(1 / weights + half) + half * graph.edges[items][:, items].toarray()
+        stacked = np.array(kernels).reshape(len(kernels), places.size, places.size)
+        rows.append(LeftOut(base, stacked, influence(user, items, places), residuals[places]))
+    return rows
+
+
+def _times_of(data: Interactions, reads_times: bool) -> np.ndarray | None:
+    return np.asarray(data.timestamps, dtype=np.float64) if reads_times and data.timestamps is not None else None
 
 
 def numbers_of(data: Interactions) -> np.ndarray | None:
@@ -125,7 +172,3 @@ def _looked_at(data: Interactions, times: np.ndarray | None) -> list[tuple[int, 
             kept = places if data.weights is None else places[data.weights[places] > 0]
             found.append((int(user), kept))
     return found
-
-
-def _apart(times: np.ndarray) -> np.ndarray:
-    return np.abs(times[:, None] - times)

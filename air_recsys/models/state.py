@@ -20,7 +20,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.carried import CarriedResiduals, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.further import NOTHING, Further, numbers_of
+from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
@@ -322,6 +322,15 @@ class FittedState:
         whole = with_new_items(known.carried, factors, sp.csr_array(sp.vstack(rows)), degrees)
         features = self.further.scaled(numbers_of(self.data))
         return whole.towards(whole.processes.asked[degrees.size :], apart=True, features=features)
+
+    @property
+    def carried_errors(self) -> tuple[float, float] | None:
+        """The RMSE of some training ratings, each left out, without and with what is carried; None without that."""
+        if self.carried is None or self.alone:
+            return None
+        graph, told = self.carried.processes, {"reads_times": self.drift is not None}
+        known = self.data, self.residuals, graph, self.influence, self.further
+        return self.once("errors left out", lambda: errors_left_out(*known, **told))
 
     @property
     def knows_deviations(self) -> bool:

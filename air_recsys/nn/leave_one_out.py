@@ -28,12 +28,17 @@ class LeftOut(NamedTuple):
     influence: np.ndarray  # H, (n, n)
     residuals: np.ndarray  # r, (n,)
 
+    @property
+    def alone(self) -> np.ndarray:
+        """The errors of the scores alone, without a process: e, (n,)."""
+        return self.residuals / (1 - np.diag(self.influence).clip(0, _MOST_INFLUENCE))
+
     def errors(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The errors l, (n,), and their derivatives by the weights, (n, k)."""
         influence = self.influence.copy()
         np.fill_diagonal(influence, np.diag(influence).clip(0, _MOST_INFLUENCE))
         inverse = np.linalg.inv(self.base + np.tensordot(weights, self.kernels, 1))  # B
-        alone, solved, own = self.residuals / (1 - np.diag(influence)), inverse @ self.residuals, np.diag(inverse)
+        alone, solved, own = self.alone, inverse @ self.residuals, np.diag(inverse)
         reached = inverse @ influence
         errors = (solved + np.diag(reached) * alone) / own
         slopes = np.empty((errors.size, len(self.kernels)))

@@ -188,7 +188,7 @@ class RowProcesses:
         """The place of each pair among the entries, which are sorted; -1 of a pair that is none, (p,)."""
         if self.apart or not kept.nnz:
             return np.full(rows.size, -1)
-        n = np.int64(kept.shape[1])
+        n = np.int64(self.edges.shape[0])
         entries, pairs = kept.row * n + kept.col, rows * n + columns
         place = np.searchsorted(entries, pairs).clip(max=kept.nnz - 1)
         return np.where(entries[place] == pairs, place, -1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtbtrs
+from scipy.linalg.lapack import dtbtrs  # pyright: ignore[reportAttributeAccessIssue]  # made at import
 
 
 class Chains:

@@ -53,6 +53,8 @@ def _strengths(model: Recommender) -> list[Markup]:
     carried = getattr(model, "carried_", None)
     if carried is not None:
         rows += carried.further_strengths()
+        told = ("RMSE of ratings left out: factors alone", "RMSE of ratings left out: with the item graph")
+        rows += zip(told, model.carried_errors_ or (), strict=False)
     return [table("Estimated from the ratings", ["what", "value"], [_shown(row) for row in rows])] if rows else []
 
 

@@ -113,3 +113,24 @@ def test_movielens_with_dates_is_predicted_better(data_root) -> None:
     errors = [rmse(test.ratings, each.scores(*asked)) for each in (state, replace(state, further=NOTHING))]
     assert state.further.lasting is not None
     assert errors[0] < errors[1] - 0.0005
+
+
+def test_errors_left_out_say_what_the_parts_are_worth() -> None:
+    data, features = planted(moods=0.0, tastes=0.8)
+    options: dict[str, Any] = {"n_factors": 2, "random_state": 0, "device": "cpu", "graph_residuals": 8}
+    fitted = AIR.for_ratings(**options).fit(data, item_features=features)
+    errors = fitted.carried_errors_
+    assert errors is not None
+    assert errors[1] < errors[0] - 0.02
+    assert AIR.for_ratings(**options | {"graph_residuals": 0}).fit(data).carried_errors_ is None
+
+
+def test_errors_left_out_are_near_those_of_hidden_ratings(data_root) -> None:
+    train, test = load_movielens_fold(data_root, "u2")
+    fitted = AIR.for_ratings(random_state=0, device="cpu").fit(train)
+    errors, state = fitted.carried_errors_, fitted._fitted()
+    assert errors is not None
+    asked = test.among(state.data.users, state.data.items)
+    alone = rmse(asked.ratings, state.factor_scores(asked.user_index, asked.item_index))
+    assert errors == pytest.approx((alone, -fitted.score(test)), abs=0.06)
+    assert 0.002 < errors[0] - errors[1] < 0.02
