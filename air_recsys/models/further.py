@@ -66,7 +66,8 @@ def further_parts(
     data : Interactions
     residuals : ndarray, shape (n_ratings,)
     graph : RowProcesses
-        The processes that the parts stand beside.
+        The processes that the parts stand beside, over a graph that was chosen without a look at the residuals: others
+        know what is left out.
     influence : callable
         Takes a user, items (k,) and positions (k,) among the ratings, and returns how the ratings there influence the
         scores there, (k, k).

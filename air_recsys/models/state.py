@@ -18,7 +18,7 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.carried import CarriedResiduals, of_pairs, with_new_items
+from air_recsys.models.carried import CarriedResiduals, item_agreement, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.learned import Ending, Factors, Selection
@@ -265,18 +265,17 @@ class FittedState:
     def influence(self, user: int, items: np.ndarray, places: np.ndarray) -> np.ndarray:
         """How a user's ratings of some items, at some places of the data, influence the scores of these, (k, k)."""
         assert self.equations is not None
-        data, users = self.data, np.full(items.size, user)
-        times = data.timestamps[places].astype(np.float64) if self.drift and data.timestamps is not None else None
-        noise = self.equations.noise(users, items)
+        data, drift, users = self.data, self.drift, np.full(items.size, user)
+        noise, of_user = self.equations.noise(users, items), self.equations.covariance(user, items)
         own = noise if data.weights is None else noise / data.weights[places]
-        found = self.equations.covariance(user, items) / own
-        if self.drift is not None and times is not None:
-            rest = np.eye(items.size) - found  # D (K + D)^-1, with the prior covariance K of what is fitted
-            found = np.eye(items.size) - own[:, None] * np.linalg.inv(
-                np.linalg.inv(rest) * own + self.drift.covariance(user, times)
-            )
-        np.fill_diagonal(found, (np.square(self.equations.deviations(users, items, times)) - noise) / own)
-        return found
+        of_items = np.square(self.equations.deviations(users, items)) - noise - np.diag(of_user)
+        found = of_user / own
+        if drift is not None and data.timestamps is not None:
+            of_items -= drift.variances(users, items)
+            rest = np.eye(items.size) - found  # D (K + D)^-1, with the prior covariance K of the user's scores
+            changing = drift.covariance(user, data.timestamps[places].astype(np.float64))
+            found = np.eye(items.size) - own[:, None] * np.linalg.inv(np.linalg.inv(rest) * own + changing)
+        return found + np.diag(of_items.clip(min=0) / own)
 
     def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
         """The score of each pair of indices, at a time where given, limited as `clips` says."""
@@ -328,9 +327,14 @@ class FittedState:
         """The RMSE of some training ratings, each left out, without and with what is carried; None without that."""
         if self.carried is None or self.alone:
             return None
-        graph, told = self.carried.processes, {"reads_times": self.drift is not None}
-        known = self.data, self.residuals, graph, self.influence, self.further
-        return self.once("errors left out", lambda: errors_left_out(*known, **told))
+
+        def errors() -> tuple[float, float]:
+            blind = item_agreement(self.data, self.residuals, self.factors.item_factors).blind
+            graph = RowProcesses.of_graph(blind, self.residual_strength)
+            known = self.data, self.residuals, graph, self.influence, self.further
+            return errors_left_out(*known, reads_times=self.drift is not None)
+
+        return self.once("errors left out", errors)
 
     @property
     def knows_deviations(self) -> bool:

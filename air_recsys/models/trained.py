@@ -316,7 +316,7 @@ class TrainedRecommender(SolvesRows):
                 return state
             strength = RESIDUALS
         graph = SimilarityGraph(found.graph, state.data.item_ids, "item")
-        processes, reads_times = RowProcesses.of_graph(found.graph, float(strength)), state.drift is not None
+        processes, reads_times = RowProcesses.of_graph(found.blind, float(strength)), state.drift is not None
         further = further_parts(state.data, residuals, processes, state.influence, reads_times=reads_times)
         return replace(state, item_graph=graph, residual_strength=float(strength), further=further)
 
