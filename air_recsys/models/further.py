@@ -17,6 +17,7 @@ from air_recsys.nn.row_kernels import Lasting
 Influence = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 _USERS, _MOST_OF_USER = 200, 100  # users looked at, and their ratings in a row
 _LEAST_GAIN = 1.0  # standard errors
+_MOST_NUMBERS = 128  # features of an item whose products are worth their time
 _LEAST = 1e-6  # of a strength
 _GAPS = 256  # between ratings in the scale of what lasts
 
@@ -77,7 +78,8 @@ def further_parts(
     times = _times_of(data, reads_times)
     scale = 0.0 if times is None else time_scale(data.user_index, times)
     known = numbers_of(data)
-    units = Further(float(known is not None and known.any()), Lasting(1.0, scale) if scale else None)
+    few = known is not None and known.shape[1] <= _MOST_NUMBERS and known.any()
+    units = Further(float(few), Lasting(1.0, scale) if scale else None)
     if units == NOTHING:
         return NOTHING
     found = weighed(_left_out(data, residuals, graph, influence, units, times))
@@ -167,7 +169,9 @@ def _looked_at(data: Interactions, times: np.ndarray | None) -> list[tuple[int, 
     rng, found = np.random.default_rng(0), []
     for user in rng.permutation(data.n_users):
         first, last = starts[user : user + 2]
-        if last - first > 1 and len(found) < _USERS:
+        if len(found) == _USERS:
+            break
+        if last - first > 1:
             first = first if last - first <= _MOST_OF_USER else rng.integers(first, last - _MOST_OF_USER + 1)
             places = order[first : min(last, first + _MOST_OF_USER)]
             kept = places if data.weights is None else places[data.weights[places] > 0]
