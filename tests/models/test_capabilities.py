@@ -73,7 +73,7 @@ def ages() -> pd.DataFrame:
 
 def alike() -> pd.DataFrame:
     ids = ages().index
-    return pd.DataFrame(np.eye(N_USERS) + 0.1, index=ids, columns=ids)
+    return pd.DataFrame(0.9 * np.eye(N_USERS) + 0.1, index=ids, columns=ids)
 
 
 def held(model: Any, name: str) -> None:

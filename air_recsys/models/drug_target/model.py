@@ -138,6 +138,8 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         drug_similarity: Any = None,
         target_similarity: Any = None,
         *,
+        user_similarity: Any = None,
+        item_similarity: Any = None,
         callbacks: Iterable[Callback] = (),
     ) -> Self:
         """Learn from recorded pairs and return the model.
@@ -153,6 +155,8 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
             Similarities in [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` compute them.
             Drugs and targets that are only in such a table are new; they are predicted.
+        user_similarity, item_similarity : DataFrame or ndarray, optional
+            The same by the names that all models have: drugs are users, and targets items.
         callbacks : iterable of callable
             Functions that are called with an `air_recsys.training.Record` after each round. Its fit is the distance
             of X to R, squared, and its objective is that with the term of the graphs, see `models.drug_target`. If one
@@ -173,6 +177,8 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
         check_parameters(self)
         resolve_device(self.device)
         rounds = Rounds(check_callbacks(callbacks))
+        drug_similarity = _either("drug_similarity", drug_similarity, "user_similarity", user_similarity)
+        target_similarity = _either("target_similarity", target_similarity, "item_similarity", item_similarity)
         pairs = as_pairs(interactions)
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
         check_sides(pairs, drug_similarity, target_similarity, is_long=is_long)
@@ -613,3 +619,10 @@ class DrugTargetAIR(CommonQuestions, BaseEstimator):
 def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
     """Return the weights of the edges between a node and all, (n,)."""
     return graph.to_scipy()[[node]].toarray().ravel()
+
+
+def _either(name: str, given: Any, common: str, by_common: Any) -> Any:
+    """What was given under one of two names."""
+    if given is not None and by_common is not None:
+        raise ParameterError(f"expected {name} or {common}, which are the same, found both")
+    return by_common if given is None else given

@@ -91,6 +91,14 @@ def test_a_drug_without_data_is_predicted_from_similar_ones(table: pd.DataFrame,
     assert set(model.drug_graph_.neighbors("drug 0", n=3)["drug"]) == {"drug 1", "drug 2", "drug 3"}
 
 
+def test_similarities_have_the_names_of_all_models_too() -> None:
+    table = wide((1, 2), (6, 0))
+    model = DrugTargetAIR(n_rounds=2, device="cpu").fit(table, user_similarity=SIMILARITY)
+    assert (model.scores_ == DrugTargetAIR(n_rounds=2, device="cpu").fit(table, SIMILARITY).scores_).all()
+    with pytest.raises(ParameterError, match="drug_similarity or user_similarity, which are the same"):
+        model.fit(table, SIMILARITY, user_similarity=SIMILARITY)
+
+
 def test_both_sides_without_data() -> None:
     values = GROUPS.copy()
     values[0], values[:, 0] = np.nan, np.nan
