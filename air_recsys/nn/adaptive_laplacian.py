@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.graphs.candidates import COMPARED_BY_PAIRS, Search, search_for
+from air_recsys.graphs.candidates import search_for
 from air_recsys.graphs.laplacian import (
     ADJACENCIES,
     GraphTerm,
@@ -113,10 +113,6 @@ class DenseLaplacian(AdaptiveLaplacian):
         self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
 
-    def weigh(self, points: Tensor, weighted: Tensor, strength: float) -> Tensor:
-        """Return the energy and write its gradient, at every call; `apply` without L @ points."""
-        return self._weighed(points, weighted, strength).energy
-
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
         return sp.csr_array(self._term(self.logits, torch.zeros_like(self.logits)).adjacency.cpu().numpy())
@@ -154,8 +150,6 @@ class SparseLaplacian(AdaptiveLaplacian):
         k, 1 <= k <= m - 1. With k = m - 1 and equal logits this is `DenseLaplacian` with ``row_softmin``.
     n_parts : int
         Ranges of rows that are used one at a time.
-    search : Search, optional
-        Of up to 20,000 rows, by default `nearest_rows`.
 
     Attributes
     ----------
@@ -175,9 +169,7 @@ class SparseLaplacian(AdaptiveLaplacian):
         dtype: torch.dtype,
         device: torch.device,
         n_parts: int = 1,
-        search: Search | None = None,
     ) -> None:
-        self._search = search
         self.logits = _uniform_logits((size, n_neighbors + 1), size, generator, dtype, device)
         self.parts = [self.logits] if n_parts == 1 else list(self.logits.tensor_split(n_parts))
         ends = itertools.accumulate(map(len, self.parts), initial=0)
@@ -195,15 +187,10 @@ class SparseLaplacian(AdaptiveLaplacian):
         smoothed[rows] += pattern.matmul(values, with_one)
         return energy, torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
 
-    def weigh(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> Tensor:
-        """Return the energy and write its gradient; `apply` without L @ points."""
-        return self._weighed(points, weighted, strength, part)[1]
-
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
-        old, given = self.neighbors, self._search if len(points) <= COMPARED_BY_PAIRS else None
-        search = given or search_for(len(points))
-        self._set_neighbors(search(points, weighted, old.shape[1] - 1))
+        old = self.neighbors
+        self._set_neighbors(search_for(len(points))(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 
     def adjacency(self) -> sp.csr_array:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from air_recsys.nn.posterior.graphs import positions
 from nn_references import random_observations
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -24,7 +25,6 @@ from air_recsys.nn.memory import (
 from air_recsys.nn.objective import Penalties
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.graphs import positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import GradientDescent, Plan, PosteriorSweeps, train
 

@@ -7,11 +7,11 @@ import copy
 import numpy as np
 import pytest
 import torch
+from air_recsys.nn.posterior.graphs import RowGraph
 from posterior_cases import constant, drawn, observed, posterior
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.graphs import RowGraph
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import load_position, position, set_values, values_of
 
