@@ -59,9 +59,9 @@ class AIR(OffersPresets, FindsSettings):
     adjacency : {"row_softmin", "global_sum", "global_product"}
         Of `Adam`: how logits become a graph; see `air_recsys.graphs.laplacian`.
     graph_neighbors : int, "auto" or None
-        Edges that a node chooses (of `Adam` with "row_softmin"; at most all other nodes); None gives a weight to
-        every pair, of a posterior it is 20. "auto" depends on the size, see `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints
-        the value if `verbose` is True.
+        Edges that a node chooses (of `Adam` with "row_softmin"; at most all other nodes). None gives a weight to every
+        pair; of a posterior it is 20. "auto" depends on the size, see
+        `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints the value if `verbose` is True.
     graph_refresh : int or "auto", optional
         Of `Adam`: epochs between two updates of the edges of a sparse graph; None is 100. "auto" is a 300th of the
         epochs but at least 10.

@@ -142,13 +142,11 @@ def posterior_plan(
     width = _width(sizes, settings)
     if from_covariances is None:
         from_covariances = holds_covariances(sizes, settings)
-    sweeps = posterior_bytes(
-        sizes, width, n_features, sample=sample, block_bytes=block_bytes, from_covariances=from_covariances
-    )
+    graphs, after = _agreement(sizes, settings, sizes.n_ratings if n_whole is None else n_whole)
+    of_sweeps = {"sample": sample, "block_bytes": block_bytes, "from_covariances": from_covariances}
+    sweeps = posterior_bytes(sizes, width, n_features, **of_sweeps, after=after)
     # The sweeps need their own memory in place of the ratings, the factors and their work.
-    work = max(plan.work, sweeps - plan.ratings - plan.factors)
-    graphs, made = _agreement(sizes, settings, sizes.n_ratings if n_whole is None else n_whole)
-    return plan._replace(graphs=graphs, work=max(work, made))
+    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors))
 
 
 def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, int]:
@@ -202,11 +200,13 @@ def posterior_bytes(
     sample: bool = False,
     block_bytes: int = SUMS,
     from_covariances: bool = False,
+    after: int = 0,
 ) -> int:
     """The bytes of the sweeps at their peak, without graphs: a slightly high estimate.
 
     `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
-    that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
+    that are then formed at a time, and `from_covariances` says whether variational sweeps come before. What is done
+    `after` the sweeps needs so many bytes beside what they keep.
     """
     m, n, nnz, size, _ = sizes
     d, larger = width + 1, max(m, n)
@@ -219,7 +219,7 @@ def posterior_bytes(
     else:
         kept = (1 + _KEPT) * triangle
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
-    return size * (work + (m + n) * kept) + features + nnz * (7 * size + 3 * _LONG)
+    return max(size * work, after) + size * (m + n) * kept + features + nnz * (7 * size + 3 * _LONG)
 
 
 def drift_bytes(n_entries: int, width: int) -> int:

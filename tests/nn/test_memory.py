@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from air_recsys.nn.posterior.graphs import positions
 from nn_references import random_observations
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -239,13 +238,9 @@ def test_the_estimate_of_sweeps_is_a_little_above_the_peak(sizes, width, n_featu
         features = tuple(torch.rand(size, n_features + 2) for size in sizes[:2])
         state = Posterior(OwnEntries.of(entries), features, width, rng, sample=sample, n_variational=n_variational)
         estimate = LangevinEstimate(state, n_sweeps) if sample else VariationalEstimate(state, n_sweeps)
-        sweeps = PosteriorSweeps(
-            state, estimate, [None, None], rng, n_sweeps, validation_error=lambda: float(next(errors))
-        )
+        sweeps = PosteriorSweeps(state, estimate, rng, n_sweeps, validation_error=lambda: float(next(errors)))
         train(sweeps)
         estimate.uncertainty()
-        for prior, mean in zip(state.priors, state.means, strict=True):
-            positions(prior, mean)
     planned = posterior_bytes(sizes, width, n_features, sample=sample, from_covariances=width == 40)
     assert isinstance(planned, int)
     assert 0.95 * peak.peak < planned < 1.75 * peak.peak
