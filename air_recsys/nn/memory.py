@@ -24,7 +24,7 @@ _DOUBLE = 8
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
-_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 64, 56, 2_000_000
+_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, 2_000_000
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
