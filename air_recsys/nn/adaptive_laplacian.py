@@ -23,7 +23,6 @@ from torch.nn import functional
 from air_recsys.graphs.candidates import search_for
 from air_recsys.graphs.laplacian import (
     ADJACENCIES,
-    GraphTerm,
     laplacian_product,
     softmin_rows,
     squared_distances,
@@ -109,7 +108,8 @@ class DenseLaplacian(AdaptiveLaplacian):
             self.logits.grad = None
             smoothed = laplacian_product(self._kept, points)
             return torch.sum(weighted * smoothed).clamp(min=0), smoothed
-        term = self._weighed(points, weighted, strength)
+        term = self._term(self.logits, squared_distances(points, weighted))
+        self.logits.grad = term.gradient.mul_(strength)
         self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
 
@@ -127,12 +127,6 @@ class DenseLaplacian(AdaptiveLaplacian):
         self.logits.copy_(state["logits"])
         kept, self._applied = state.get("kept"), int(state.get("applied", 0))
         self._kept = None if kept is None else kept.to(self.logits.device)
-
-    def _weighed(self, points: Tensor, weighted: Tensor, strength: float) -> GraphTerm:
-        """Return the adjacency and its energy; write the gradient."""
-        term = self._term(self.logits, squared_distances(points, weighted))
-        self.logits.grad = term.gradient.mul_(strength)
-        return term
 
 
 class SparseLaplacian(AdaptiveLaplacian):
@@ -180,7 +174,9 @@ class SparseLaplacian(AdaptiveLaplacian):
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points from the rows of a part, times the number of parts; write its gradient."""
         rows, pattern = self._rows[part], self._patterns[part]
-        weights, energy = self._weighed(points, weighted, strength, part)
+        weights, energies, gradient = softmin_rows(self.parts[part], self._edge_distances(points, weighted, part))
+        self.parts[part].grad = gradient.mul_(strength)
+        energy = energies.sum() * (len(self.parts) / 2)
         values = weights[:, 1:].mul(len(self.parts) / 2).flatten()  # P / 2 without the self-edges
         with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
         smoothed = pattern.transpose_matmul(values, with_one[rows])
@@ -214,12 +210,6 @@ class SparseLaplacian(AdaptiveLaplacian):
         itself = torch.arange(m, device=others.device)[:, None]
         self.neighbors = torch.cat([itself, others], dim=1)
         self._patterns = edge_patterns(others, self._rows, m)
-
-    def _weighed(self, points: Tensor, weighted: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
-        """Return the weights of the rows of a part, and their energy; write its gradient."""
-        weights, energies, gradient = softmin_rows(self.parts[part], self._edge_distances(points, weighted, part))
-        self.parts[part].grad = gradient.mul_(strength)
-        return weights, energies.sum() * (len(self.parts) / 2)
 
     def _edge_distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
         rows, pattern = self._rows[part], self._patterns[part]

@@ -71,7 +71,7 @@ class PosteriorSweeps(Trainer):
         """Go through rows and columns once."""
         with few_threads(self._work):
             self.estimate.sweep()
-            (self._variance,) = self.posterior.check(self.posterior.noise.variance)
+            self._variance = self.posterior.check()
 
     def measure(self, position: int) -> Measures:
         """The common noise."""

@@ -273,7 +273,7 @@ class PosteriorEngine:
         """The graphs by agreement in the present state."""
         factors, drift = self.factors(), self._learned_drift()
         left = FittedState(data, factors).residuals
-        if drift is not None:
+        if drift is not None and data.timestamps is not None:
             left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
         return [None if each is None else each.graph for each in agreements(data, left, factors, self.edges_after)]
 
