@@ -34,7 +34,7 @@ class RankCost:
     n_ranks : int
         P.
     user_graph, item_graph : bool
-        The graphs that are learned.
+        The graphs that the model has.
     """
 
     n_users: int
@@ -49,11 +49,6 @@ class RankCost:
     @property
     def _graph_rows(self) -> int:
         return self.n_users * self.user_graph + self.n_items * self.item_graph
-
-    def _search_flops(self, width: int) -> float:
-        """The operations of the exact search for neighbours among points of a width, shared out."""
-        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
-        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,8 @@ class Cost(RankCost):
     @property
     def flops_per_refresh(self) -> float:
         """Operations of the exact search for neighbours, 2 m^2 r for m rows, shared out."""
-        return self._search_flops(self.n_factors)
+        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
+        return sum(2.0 * size * size * self.n_factors for present, size in graphs if present) / self.n_ranks
 
     @property
     def bytes_held(self) -> float:
@@ -161,7 +157,7 @@ class SweepCost(RankCost):
     --------
     >>> cost = SweepCost(162_541, 59_047, 25_000_095, n_factors=40, n_neighbors=20, n_ranks=8)
     >>> round(cost.bytes_needed / 1e9, 1), "GB"
-    (5.4, 'GB')
+    (6.7, 'GB')
     >>> round(cost.bytes_received_per_sweep / 1e6)  # means and covariances of users and items
     704
     """
@@ -172,17 +168,11 @@ class SweepCost(RankCost):
 
     @property
     def flops_per_sweep(self) -> float:
-        """Floating-point operations of sums over ratings and of solving rows, shared out; of priors and graphs."""
+        """Floating-point operations of sums over ratings and of solving rows, shared out; of priors."""
         d, triangle, rows = self.n_factors + 1, size_of(self.n_factors + 1), self.n_users + self.n_items
         shared = 2 * self.n_ratings * (triangle + 2 * d) + rows * (d**3 + 8 * d * d)
-        edges = self._graph_rows * self.n_neighbors
-        everywhere = rows * (3 * triangle + 6 * self._features * d) + 6 * edges * (self._features + d)
+        everywhere = rows * (3 * triangle + 6 * self._features * d)
         return shared / self.n_ranks + everywhere
-
-    @property
-    def flops_per_refresh(self) -> float:
-        """Operations of the exact search for neighbours, which up to 20,000 rows is shared out."""
-        return self._search_flops(self.n_features + self.n_factors)
 
     @property
     def bytes_needed(self) -> int:

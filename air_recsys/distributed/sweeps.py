@@ -1,7 +1,7 @@
 """Sweeps of a posterior over several ranks: each forms and solves the equations of its own users and items.
 
-So it is with the pattern's features and the search for neighbours. Start, priors, noise, graphs and what is kept of
-sweeps are found by every rank from the same rows. Priors and noise, which the next half sweep depends on, are taken
+So it is with the pattern's features. Start, priors, noise, what is kept of sweeps and the graphs after them are found
+by every rank from the same rows. Priors and noise, which the next half sweep depends on, are taken
 from rank 0, so that no rounding drives ranks apart.
 """
 

@@ -24,8 +24,8 @@ from air_recsys.graphs.candidates import nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.metrics.checks import Csr
 
-N_EDGES = 20
-_CANDIDATES = 60
+N_EDGES, N_CANDIDATES = 20, 60
+FEW_CANDIDATES = 30  # of many rows, whose graph is no better by more; see benchmarks/reports/graph-residuals.md
 _WIDTH = 0.25  # h
 _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
@@ -40,7 +40,9 @@ class Agreement(NamedTuple):
     blind: Csr  # without the agreement of residuals, so chosen without a look at them
 
 
-def agreement_graphs(points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES) -> Agreement:
+def agreement_graphs(
+    points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES, n_candidates: int = N_CANDIDATES
+) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
     Parameters
@@ -50,7 +52,9 @@ def agreement_graphs(points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES)
     residuals : csr_array, shape (m, n)
         Stored entries are residuals, zeros included.
     n_edges : int
-        Edges that each row chooses.
+        Edges that each row chooses; rows without factors have none.
+    n_candidates : int
+        The nearest rows by factors, among which it chooses.
 
     Examples
     --------
@@ -60,9 +64,9 @@ def agreement_graphs(points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES)
     >>> bool(graph[0, 1] > graph[1, 2])
     True
     """
-    if len(points) < 2:
+    if len(points) < 2 or not points.shape[1]:
         return Agreement(sp.csr_array((len(points),) * 2), sp.csr_array((len(points),) * 2))
-    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges)
+    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges, max(n_candidates, n_edges))
     return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
@@ -83,13 +87,16 @@ def agreement_with_known(points: np.ndarray, residuals: Csr, n_known: int, n_edg
     new = np.arange(n_known, len(points))
     if not new.size or n_known < 2:
         return sp.csr_array((new.size, n_known))
-    return sp.csr_array(_strongest(points, residuals, new, points[:n_known], n_edges).graph[n_known:, :n_known])
+    found = _strongest(points, residuals, new, points[:n_known], n_edges, N_CANDIDATES)
+    return sp.csr_array(found.graph[n_known:, :n_known])
 
 
-def _strongest(points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.ndarray, n_edges: int) -> Agreement:
+def _strongest(
+    points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.ndarray, n_edges: int, n_candidates: int
+) -> Agreement:
     """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
     m = len(points)
-    near = _nearest(points, rows, others)
+    near = _nearest(points, rows, others, n_candidates)
     ends = np.repeat(rows, near.shape[1])
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
@@ -107,14 +114,14 @@ def _strongest(points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.
     return Agreement(chosen(blind * agreed), chosen(blind))
 
 
-def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray, n_candidates: int) -> np.ndarray:
     """The nearest of others, which are the first rows, of each of some rows, (b, k)."""
     centre = others.mean(axis=0, dtype=np.float64)
     own, them = (torch.from_numpy((each - centre).astype(np.float32)) for each in (points[rows], others))
     if len(others) == len(points):
-        k = min(_CANDIDATES, len(points) - 1)
+        k = min(n_candidates, len(points) - 1)
         return search_for(len(points))(them, them, k).numpy()
-    return nearest_among(own, them, squared_norms(them, them), len(others), min(_CANDIDATES, len(others) - 1)).numpy()
+    return nearest_among(own, them, squared_norms(them, them), len(others), min(n_candidates, len(others) - 1)).numpy()
 
 
 def _weights(
@@ -126,9 +133,17 @@ def _weights(
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
     square = float(np.square(residuals.data).mean()) if residuals.nnz else 0.0
     agreement = agreed / ((shared + _SHRUNK) * square) if square else np.zeros(shared.size)
-    distances = np.square(points[first].astype(np.float64) - points[second]).sum(axis=1)
-    near = np.exp(-distances / unit) if unit else np.ones(distances.size)
+    near = np.exp(-_distances(points, first, second) / unit) if unit else np.ones(first.size)
     return near * jaccard, _FLOOR + agreement.clip(min=0)
+
+
+def _distances(points: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The squared distances of pairs of rows, (p,)."""
+    found, step = np.empty(first.size), max(1, _BLOCK // points.shape[1])
+    for start in range(0, first.size, step):
+        pairs = slice(start, start + step)
+        found[pairs] = np.square(points[first[pairs]].astype(np.float64) - points[second[pairs]]).sum(axis=1)
+    return found
 
 
 def _median_distance(points: np.ndarray) -> float:

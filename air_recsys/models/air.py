@@ -43,9 +43,8 @@ class AIR(OffersPresets, FindsSettings):
       graphs, all trained together. For exact data and for 0/1 data.
     * `Variational` (and `Langevin`, by sampling) computes a posterior distribution of factors and biases. It uses the
       pattern of who rated what, and estimates noise and penalties; `predict` then returns standard deviations. Its
-      graph of the users is learned from the posterior, one step per sweep; that of the items carries what factors
-      leave of the ratings, as part of the scores. Graphs that are given to `fit` are part of its prior. For noisy
-      ratings.
+      graphs join those whose ratings factors miss alike; that of the items carries what factors leave, as part of
+      the scores. Graphs that are given to `fit` are part of its prior. For noisy ratings.
 
     Start from one of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion`
     (exact data). They take the parameters of the model and of its solver side by side, such as
@@ -58,14 +57,14 @@ class AIR(OffersPresets, FindsSettings):
         matrix in memory. "auto" is 20; with a posterior it grows with the data up to 40; for exact data it is full
         width up to 500 users or items, and 64 above. See `air_recsys.models.engines.scaling.width_of`.
     adjacency : {"row_softmin", "global_sum", "global_product"}
-        How logits become a graph; see `air_recsys.graphs.laplacian`.
+        Of `Adam`: how logits become a graph; see `air_recsys.graphs.laplacian`.
     graph_neighbors : int, "auto" or None
-        Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes); None gives a weight to
-        every pair. "auto" depends on the size, see `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints
-        the value if `verbose` is True.
+        Edges that a node chooses (of `Adam` with "row_softmin"; at most all other nodes). None gives a weight to every
+        pair; of a posterior it is 20. "auto" depends on the size, see
+        `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints the value if `verbose` is True.
     graph_refresh : int or "auto", optional
-        Epochs or sweeps between two updates of the edges of a sparse graph; None is 100. "auto" is a 300th of the
-        epochs but at least 10, or 10 sweeps but at most a third of the sweeps.
+        Of `Adam`: epochs between two updates of the edges of a sparse graph; None is 100. "auto" is a 300th of the
+        epochs but at least 10.
     solver : Adam, Variational, Langevin, or "adam", "variational", "langevin", "auto"
         How the factors are computed: an object of `air_recsys.solvers` with its own parameters, or its short name.
         "auto" lets `fit` choose by the data, see `auto`.
@@ -92,15 +91,14 @@ class AIR(OffersPresets, FindsSettings):
         Who is similar: what was learned, with `pattern_graphs` joined with the pattern of who rated what, as
         similarities in 0..1; made when it is first asked for. `similar_users` and `similar_items` use it.
     user_adjacency_, item_adjacency_ : csr_array or None
-        The learned graphs in their own unit: the adjacencies whose Laplacians are in the objective.
+        The graphs in their own unit: of `Adam` the adjacencies whose Laplacians are in the objective.
     user_graph_strength_, item_graph_strength_ : float
         Strength of the similarities that were given to `fit` (of `Adam`: and of features), as its solver counts it; 0
         if none were given, or if they do not help. Learned graphs are not included.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
         objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
-        noise is the common standard deviation of the ratings, the energies are those of rows of unit length, and the
-        columns of the objective are NaN.
+        noise is the common standard deviation of the ratings, and the columns of energies and objective are NaN.
     settings_ : dict
         Values that the training used for parameters that were "auto", by plain names.
     search_ : DataFrame
@@ -323,13 +321,14 @@ give solver='adam'
     def shown_edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
         """The edges that similarities are made of, in any unit."""
         own = learned.to_scipy()
-        if side == "item" and state.residual_strength:
+        of_posterior = state.equations is not None and state.equations.sees_pattern
+        if of_posterior:
             own = scaled_adjacency(own)
         if state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
             return own
         ratings = state.data.to_csr()
         rows = ratings if side == "user" else ratings.T
-        if state.equations is not None and state.equations.sees_pattern:
+        if of_posterior:
             return with_pattern_of_isolated(own, rows)
         if learned.n_edges == len(learned) * (len(learned) - 1) // 2:
             own = strongest(own, _LEARNED_EDGES)

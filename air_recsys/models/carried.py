@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.graphs.agreement import Agreement, agreement_graphs, agreement_with_known
+from air_recsys.graphs.agreement import FEW_CANDIDATES, Agreement, agreement_graphs, agreement_with_known
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.learned import Factors
 from air_recsys.nn.residuals import RowProcesses
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
@@ -112,10 +113,17 @@ def of_pairs(data: Interactions, values: np.ndarray) -> Csr:
     return sp.csr_array((values.astype(np.float64), (data.user_index, data.item_index)), shape=shape)
 
 
-def item_agreement(data: Interactions, residuals: np.ndarray, item_factors: np.ndarray) -> Agreement:
-    """The graphs of items by agreement, (n_items, n_items); ratings count by the root of their weights."""
-    counted = residuals if data.weights is None else residuals * np.sqrt(data.weights)
-    return agreement_graphs(item_factors, sp.csr_array(of_pairs(data, counted).T))
+def agreements(
+    data: Interactions, residuals: np.ndarray, factors: Factors, n_edges: tuple[int, int]
+) -> tuple[Agreement | None, Agreement | None]:
+    """The graphs of users and of items by agreement; ratings count by the root of their weights.
+
+    `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph.
+    """
+    rows = of_pairs(data, residuals if data.weights is None else residuals * np.sqrt(data.weights))
+    of_users, of_items = (k if size > 1 else 0 for k, size in zip(n_edges, rows.shape, strict=True))
+    users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES) if of_users else None
+    return users, agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items) if of_items else None
 
 
 def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> float:

@@ -49,7 +49,7 @@ class Factors(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The learned graphs at one epoch."""
+    """The graphs at one epoch or sweep."""
 
     user_graph: SimilarityGraph | None
     item_graph: SimilarityGraph | None

@@ -194,7 +194,7 @@ class Sweeping(Solver):
         "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
         "degrees" if ratings are scarce, see `air_recsys.models.engines.scaling`.
     user_graph_reg, item_graph_reg : {"auto", 0}
-        Whether a graph of the users (of the items) is learned from the posterior, one step per sweep; 0 leaves it out.
+        Whether the model has a graph of the users (of the items), see `air_recsys.graphs.agreement`; 0 leaves it out.
         Scores depend on that of the items, by `graph_residuals`.
     graph_residuals : float or "auto"
         Strength of the item graph in scores: what factors and biases leave of a user's ratings is carried to the items

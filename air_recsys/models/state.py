@@ -18,7 +18,8 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.carried import CarriedResiduals, item_agreement, of_pairs, with_new_items
+from air_recsys.graphs.agreement import N_EDGES
+from air_recsys.models.carried import CarriedResiduals, agreements, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.learned import Ending, Factors, Selection
@@ -329,8 +330,9 @@ class FittedState:
             return None
 
         def errors() -> tuple[float, float]:
-            blind = item_agreement(self.data, self.residuals, self.factors.item_factors).blind
-            graph = RowProcesses.of_graph(blind, self.residual_strength)
+            _, items = agreements(self.data, self.residuals, self.factors, (0, N_EDGES))
+            assert items is not None
+            graph = RowProcesses.of_graph(items.blind, self.residual_strength)
             known = self.data, self.residuals, graph, self.influence, self.further
             return errors_left_out(*known, reads_times=self.drift is not None)
 

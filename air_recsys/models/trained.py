@@ -16,9 +16,8 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
-from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.base import check_no_y
-from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, item_agreement, of_pairs
+from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, agreements, of_pairs
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.engines.scaling import RESIDUALS
@@ -291,7 +290,7 @@ class TrainedRecommender(SolvesRows):
                 )
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
-                self._state = None if whole is None else self._carrying(replace(state, data=whole))
+                self._state = None if whole is None else self._carrying(replace(state, data=whole), engine.edges_after)
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:
@@ -303,22 +302,25 @@ class TrainedRecommender(SolvesRows):
         """The strength of what the item graph carries from rated items to others: "auto", or 0 for none."""
         return 0.0
 
-    def _carrying(self, state: FittedState) -> FittedState:
-        """A trained state whose item graph carries residuals, unless these do not agree."""
-        strength, factors = self.settled(state.chosen.values).residual_strength, state.factors.item_factors
-        if strength == 0 or state.item_graph is None or state.equations is None or not factors.shape[1]:
+    def _carrying(self, state: FittedState, n_edges: tuple[int, int]) -> FittedState:
+        """A trained state with its graphs by agreement; that of items carries residuals, unless these do not agree."""
+        if not any(n_edges):
             return state
-        residuals = state.residuals
-        found = item_agreement(state.data, residuals, factors)
+        residuals, data = state.residuals, state.data
+        users, items = agreements(data, residuals, state.factors, n_edges)
+        shown = Snapshot.of([None if each is None else each.graph for each in (users, items)], data)
+        state = replace(state, user_graph=shown.user_graph, item_graph=shown.item_graph)
+        strength = self.settled(state.chosen.values).residual_strength
+        if strength == 0 or items is None or state.equations is None or not state.factors.item_factors.shape[1]:
+            return state
         if strength == "auto":
-            left = of_pairs(state.data, residuals)
-            if agreement_beyond_fit(found.blind, left, state.equations.covariance) < LEAST_AGREEMENT:
+            left = of_pairs(data, residuals)
+            if agreement_beyond_fit(items.blind, left, state.equations.covariance) < LEAST_AGREEMENT:
                 return state
             strength = RESIDUALS
-        graph = SimilarityGraph(found.graph, state.data.item_ids, "item")
-        processes, reads_times = RowProcesses.of_graph(found.blind, float(strength)), state.drift is not None
-        further = further_parts(state.data, residuals, processes, state.influence, reads_times=reads_times)
-        return replace(state, item_graph=graph, residual_strength=float(strength), further=further)
+        processes, reads_times = RowProcesses.of_graph(items.blind, float(strength)), state.drift is not None
+        further = further_parts(data, residuals, processes, state.influence, reads_times=reads_times)
+        return replace(state, residual_strength=float(strength), further=further)
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""

@@ -20,10 +20,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.graphs.candidates import COMPARED_BY_PAIRS, Search, search_for
+from air_recsys.graphs.candidates import search_for
 from air_recsys.graphs.laplacian import (
     ADJACENCIES,
-    GraphTerm,
     laplacian_product,
     softmin_rows,
     squared_distances,
@@ -109,13 +108,10 @@ class DenseLaplacian(AdaptiveLaplacian):
             self.logits.grad = None
             smoothed = laplacian_product(self._kept, points)
             return torch.sum(weighted * smoothed).clamp(min=0), smoothed
-        term = self._weighed(points, weighted, strength)
+        term = self._term(self.logits, squared_distances(points, weighted))
+        self.logits.grad = term.gradient.mul_(strength)
         self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
-
-    def weigh(self, points: Tensor, weighted: Tensor, strength: float) -> Tensor:
-        """Return the energy and write its gradient, at every call; `apply` without L @ points."""
-        return self._weighed(points, weighted, strength).energy
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
@@ -131,12 +127,6 @@ class DenseLaplacian(AdaptiveLaplacian):
         self.logits.copy_(state["logits"])
         kept, self._applied = state.get("kept"), int(state.get("applied", 0))
         self._kept = None if kept is None else kept.to(self.logits.device)
-
-    def _weighed(self, points: Tensor, weighted: Tensor, strength: float) -> GraphTerm:
-        """Return the adjacency and its energy; write the gradient."""
-        term = self._term(self.logits, squared_distances(points, weighted))
-        self.logits.grad = term.gradient.mul_(strength)
-        return term
 
 
 class SparseLaplacian(AdaptiveLaplacian):
@@ -154,8 +144,6 @@ class SparseLaplacian(AdaptiveLaplacian):
         k, 1 <= k <= m - 1. With k = m - 1 and equal logits this is `DenseLaplacian` with ``row_softmin``.
     n_parts : int
         Ranges of rows that are used one at a time.
-    search : Search, optional
-        Of up to 20,000 rows, by default `nearest_rows`.
 
     Attributes
     ----------
@@ -175,9 +163,7 @@ class SparseLaplacian(AdaptiveLaplacian):
         dtype: torch.dtype,
         device: torch.device,
         n_parts: int = 1,
-        search: Search | None = None,
     ) -> None:
-        self._search = search
         self.logits = _uniform_logits((size, n_neighbors + 1), size, generator, dtype, device)
         self.parts = [self.logits] if n_parts == 1 else list(self.logits.tensor_split(n_parts))
         ends = itertools.accumulate(map(len, self.parts), initial=0)
@@ -188,22 +174,19 @@ class SparseLaplacian(AdaptiveLaplacian):
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points from the rows of a part, times the number of parts; write its gradient."""
         rows, pattern = self._rows[part], self._patterns[part]
-        weights, energy = self._weighed(points, weighted, strength, part)
+        weights, energies, gradient = softmin_rows(self.parts[part], self._edge_distances(points, weighted, part))
+        self.parts[part].grad = gradient.mul_(strength)
+        energy = energies.sum() * (len(self.parts) / 2)
         values = weights[:, 1:].mul(len(self.parts) / 2).flatten()  # P / 2 without the self-edges
         with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
         smoothed = pattern.transpose_matmul(values, with_one[rows])
         smoothed[rows] += pattern.matmul(values, with_one)
         return energy, torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
 
-    def weigh(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> Tensor:
-        """Return the energy and write its gradient; `apply` without L @ points."""
-        return self._weighed(points, weighted, strength, part)[1]
-
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
-        old, given = self.neighbors, self._search if len(points) <= COMPARED_BY_PAIRS else None
-        search = given or search_for(len(points))
-        self._set_neighbors(search(points, weighted, old.shape[1] - 1))
+        old = self.neighbors
+        self._set_neighbors(search_for(len(points))(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 
     def adjacency(self) -> sp.csr_array:
@@ -227,12 +210,6 @@ class SparseLaplacian(AdaptiveLaplacian):
         itself = torch.arange(m, device=others.device)[:, None]
         self.neighbors = torch.cat([itself, others], dim=1)
         self._patterns = edge_patterns(others, self._rows, m)
-
-    def _weighed(self, points: Tensor, weighted: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
-        """Return the weights of the rows of a part, and their energy; write its gradient."""
-        weights, energies, gradient = softmin_rows(self.parts[part], self._edge_distances(points, weighted, part))
-        self.parts[part].grad = gradient.mul_(strength)
-        return weights, energies.sum() * (len(self.parts) / 2)
 
     def _edge_distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
         rows, pattern = self._rows[part], self._patterns[part]

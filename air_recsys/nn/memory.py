@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from air_recsys.graphs.agreement import FEW_CANDIDATES, N_CANDIDATES
 from air_recsys.nn.build import Settings
 from air_recsys.nn.drift.drift import LOOKED_AT
 from air_recsys.nn.posterior.equations import MOST_FACTORED, SLAB, SUMS
@@ -14,6 +15,7 @@ from air_recsys.nn.posterior.triangles import size_of
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size
 FIRST_USE = 100 * 2**20  # bytes that the optimisers of torch take once in a process: 87 to 96 MB were measured
+_NO_GRAPHS = 0.0, 0.0  # strengths
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
 _SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
@@ -21,6 +23,8 @@ _NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "
 _DOUBLE = 8
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
+# Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
+_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, 2_000_000
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
@@ -127,21 +131,34 @@ def posterior_plan(
     sample: bool,
     block_bytes: int = SUMS,
     from_covariances: bool | None = None,
+    n_whole: int | None = None,
 ) -> MemoryPlan:
-    """The memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count.
+    """The memory of sweeps at their peak, and of graphs by agreement after them; of `settings` width and graphs count.
 
     The others are those of `posterior_bytes`; by default variational sweeps come before draws where
-    `holds_covariances`.
+    `holds_covariances`, and graphs are made of the ratings of the sweeps, else of `n_whole`.
     """
-    plan = memory_plan(sizes, settings)
+    plan = memory_plan(sizes, dataclasses.replace(settings, strengths=_NO_GRAPHS))
     width = _width(sizes, settings)
     if from_covariances is None:
         from_covariances = holds_covariances(sizes, settings)
-    sweeps = posterior_bytes(
-        sizes, width, n_features, sample=sample, block_bytes=block_bytes, from_covariances=from_covariances
-    )
-    # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
-    return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
+    graphs, after = _agreement(sizes, settings, sizes.n_ratings if n_whole is None else n_whole)
+    of_sweeps = {"sample": sample, "block_bytes": block_bytes, "from_covariances": from_covariances}
+    sweeps = posterior_bytes(sizes, width, n_features, **of_sweeps, after=after)
+    # The sweeps need their own memory in place of the ratings, the factors and their work.
+    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors))
+
+
+def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, int]:
+    """The bytes that graphs by agreement hold, and those that making them needs."""
+    held = made = 0
+    for rows, strength, most in zip(sizes[:2], settings.strengths, (FEW_CANDIDATES, N_CANDIDATES), strict=True):
+        if strength > 0:
+            n_edges = settings.n_neighbors or 0
+            held += _EDGE * rows * min(n_edges, rows)
+            made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows))
+    gone_through = _RATING * (n_ratings + min(_GONE_THROUGH, 20 * n_ratings))
+    return held, made + gone_through if held else 0
 
 
 def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
@@ -159,14 +176,15 @@ def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) 
     --------
     >>> from air_recsys.nn.build import Settings
     >>> sizes = Sizes(1_000_000, 100_000, 20_000_000)
-    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    >>> settings = Settings(width=40, depth=2, strengths=(0.0, 0.0), n_neighbors=20, biases=True)
     >>> whole = posterior_plan(sizes, settings, 100, sample=True).total
     >>> [block_within(sizes, settings, 100, whole - less) for less in (0, 10**8, 10**9)]
     [268435456, 168435456, 3444]
     """
     triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
     block = min(SUMS, max(sizes.n_rows, sizes.n_columns) * triangle)
-    excess = max(posterior_plan(sizes, settings, n_features, sample=True, from_covariances=False).total - limit, 0)
+    alone = dataclasses.replace(settings, strengths=_NO_GRAPHS)
+    excess = max(posterior_plan(sizes, alone, n_features, sample=True, from_covariances=False).total - limit, 0)
     return max(block - excess, triangle)
 
 
@@ -182,11 +200,13 @@ def posterior_bytes(
     sample: bool = False,
     block_bytes: int = SUMS,
     from_covariances: bool = False,
+    after: int = 0,
 ) -> int:
-    """The bytes of the sweeps at their peak without their graphs: a slightly high estimate.
+    """The bytes of the sweeps at their peak, without graphs: a slightly high estimate.
 
     `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
-    that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
+    that are then formed at a time, and `from_covariances` says whether variational sweeps come before. What is done
+    `after` the sweeps needs so many bytes beside what they keep.
     """
     m, n, nnz, size, _ = sizes
     d, larger = width + 1, max(m, n)
@@ -199,8 +219,7 @@ def posterior_bytes(
     else:
         kept = (1 + _KEPT) * triangle
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
-    positions = 4 * max(m, n) * (n_features + d) * _DOUBLE
-    return size * (work + (m + n) * kept) + features + positions + nnz * (7 * size + 3 * _LONG)
+    return max(size * work, after) + size * (m + n) * kept + features + nnz * (7 * size + 3 * _LONG)
 
 
 def drift_bytes(n_entries: int, width: int) -> int:

@@ -28,7 +28,7 @@ from air_recsys.report.plots import (
     plot_validation,
 )
 from air_recsys.report.plots.axes import has_swept, positive
-from air_recsys.report.plots.snapshots import graphs_over_time
+from air_recsys.report.plots.snapshots import graphs_over_time, has_self_edges
 
 if TYPE_CHECKING:
     from air_recsys.models.drug_target.model import DrugTargetAIR
@@ -153,7 +153,7 @@ def _narrowing(model: Recommender) -> list[Markup]:
         "Effective number of neighbours over the epochs.",
         "How the graphs narrow: the effective number of neighbours.",
     )
-    if getattr(model, "adjacency", None) != "row_softmin":
+    if not has_self_edges(model):
         return [neighbors]
     text = "Weight on the self-edges over the epochs."
     return [neighbors, picture(panel(plot_self_edges, model), text, "How much weight moves to the self-edges.")]

@@ -104,7 +104,7 @@ class _Course:
         with self.bar, messages_beside(self.bar):
             for position in range(self._begin(), self.trainer.n_steps + 1):
                 if position in self.snapshot_epochs:
-                    self.result.snapshots[position] = self.trainer.adjacencies()
+                    self.result.snapshots[position] = self.trainer.snapshot()
                 if position >= self.trainer.first_record and self._ends_at(position, interrupted):
                     break
                 if not self._advance(position):

@@ -1,4 +1,4 @@
-"""Sweeps of a posterior, and a step of its graphs after each."""
+"""Sweeps of a posterior."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
-from air_recsys.exceptions import NumericalError
 from air_recsys.nn.devices import few_threads
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
 from air_recsys.training.trainer import Adjacencies, Measures, Trainer
@@ -26,8 +23,6 @@ class PosteriorSweeps(Trainer):
     posterior : Posterior
     estimate : VariationalEstimate or LangevinEstimate
         What is kept of the sweeps of `posterior`.
-    graphs : list of RowGraph, EdgelessGraph or None
-        Of the rows and of the columns.
     rng : Generator
         That of `posterior`.
     n_sweeps : int
@@ -35,6 +30,8 @@ class PosteriorSweeps(Trainer):
         What one unit of the entries is to the reader of the records.
     validation_error : callable, optional
         Returns the error of the present state on held-out entries.
+    graphs : callable, optional
+        Returns the graphs of the present state.
     work : int
         About how many numbers a sweep goes through: with few of them torch is held to one thread.
     """
@@ -46,17 +43,17 @@ class PosteriorSweeps(Trainer):
         self,
         posterior: Posterior,
         estimate: VariationalEstimate | LangevinEstimate,
-        graphs: list[RowGraph | EdgelessGraph | None],
         rng: np.random.Generator,
         n_sweeps: int,
         unit_of_values: float = 1.0,
         validation_error: Callable[[], float] | None = None,
         *,
+        graphs: Callable[[], Adjacencies] | None = None,
         work: int = 0,
     ) -> None:
-        self.posterior, self.estimate, self.graphs, self.n_steps = posterior, estimate, graphs, n_sweeps
+        self.posterior, self.estimate, self.n_steps = posterior, estimate, n_sweeps
         self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
-        self._energies, self._work = [0.0, 0.0], work
+        self._graphs, self._work = graphs, work
         self._variance = float(posterior.noise.variance)
         self.alone = posterior.exchange.alone
 
@@ -71,51 +68,31 @@ class PosteriorSweeps(Trainer):
         return self._validation_error is not None
 
     def advance(self, position: int) -> None:
-        """Go through rows and columns once, then move the graphs."""
+        """Go through rows and columns once."""
         with few_threads(self._work):
             self.estimate.sweep()
-            if any(graph is not None and graph.is_due for graph in self.graphs):
-                self.posterior.check()
-            priors, means, variance = self.posterior.priors, self.posterior.means, self.posterior.noise.variance
-            energies = (
-                torch.zeros_like(variance) if graph is None else graph.step(positions(prior, mean))
-                for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
-            )
-            self._variance, *self._energies = self.posterior.check(variance, *energies)
-        if not all(map(math.isfinite, self._energies)):
-            raise NumericalError("expected finite energies of the graphs, found NaN or infinity")
+            self._variance = self.posterior.check()
 
     def measure(self, position: int) -> Measures:
-        """The energies that the graphs had before their last step, and the common noise."""
-        noise = math.sqrt(self._variance) * self._unit
-        return Measures(row_energy=self._energies[0], column_energy=self._energies[1], noise=noise)
+        """The common noise."""
+        return Measures(noise=math.sqrt(self._variance) * self._unit)
 
     def validation_error(self) -> float:
         """The root mean squared error on the held-out entries, NaN where there are none."""
         return math.nan if self._validation_error is None else self._validation_error()
 
-    def adjacencies(self) -> Adjacencies:
-        """The present graphs."""
-        return [None if graph is None else graph.adjacency() for graph in self.graphs]
+    def snapshot(self) -> Adjacencies:
+        """The graphs of the present state."""
+        return [None, None] if self._graphs is None else self._graphs()
 
     def state(self) -> dict[str, Any]:
-        """The posterior, what is kept of its sweeps, and the graphs."""
-        return {
-            "posterior": self.posterior.state(),
-            "estimate": self.estimate.state(),
-            "graphs": [None if graph is None else graph.state() for graph in self.graphs],
-            "energies": self._energies,
-        }
+        """The posterior, and what is kept of its sweeps."""
+        return {"posterior": self.posterior.state(), "estimate": self.estimate.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned, perhaps read from a file since."""
         self.posterior.load_state(state["posterior"])
         self.estimate.load_state(state["estimate"])
-        for graph, kept in zip(self.graphs, state["graphs"], strict=True):
-            if graph is not None:
-                graph.load_state(kept)
-        rows, columns = map(float, state["energies"])
-        self._energies = [rows, columns]
         self._variance = float(self.posterior.noise.variance)
 
     def step_state(self) -> dict[str, Any]:

@@ -129,8 +129,12 @@ class Trainer(Protocol):
         return False
 
     def adjacencies(self) -> Adjacencies:
-        """The present graphs."""
+        """The present graphs, of those that are trained."""
         return [None, None]
+
+    def snapshot(self) -> Adjacencies:
+        """The graphs of the present state, for those who look on."""
+        return self.adjacencies()
 
     def state(self) -> Any:
         """The values that predictions and graphs depend on; no later step changes them."""

@@ -43,7 +43,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "unrated": {"sweeps": LANGEVIN, "data": {"n_users": 60, "n_without": 40}},
     "features": {"sweeps": {}, "data": {"known": True}},
     "similarities": {"sweeps": {"item_graph_strength": 0.5}, "data": {"known": True, "alike": True}},
-    "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None, "graph_refresh": None}},
+    "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None}},
 }
 # Folder, rule for repeated pairs, and solver; with one group of rows two of three ranks have nothing to read.
 PARTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -123,7 +123,7 @@ def out(tmp_path_factory: pytest.TempPathFactory, folders: Path) -> Path:
     ]
     for name, options in (("variational", {}), ("langevin", LANGEVIN)):
         for n_sweeps in (2, 5):
-            counted = options | {"n_sweeps": n_sweeps, "graph_refresh": 100}
+            counted = options | {"n_sweeps": n_sweeps}
             tasks.append({"name": f"{n_sweeps} sweeps, {name}", "sweeps": counted})
     tasks += [
         {"name": "unshared seeds", "sweeps": {"random_state": None}},

@@ -65,7 +65,7 @@ def model(**options: Any) -> AIR:
 
 def sweeping(**options: Any) -> AIR:
     """A small model with a posterior and both graphs."""
-    small = {"n_factors": 4, "graph_neighbors": 4, "n_sweeps": 8, "graph_refresh": 4, "pattern_features": 5}
+    small = {"n_factors": 4, "graph_neighbors": 4, "n_sweeps": 8, "pattern_features": 5}
     return AIR.for_ratings(**small | {"random_state": 0, "device": "cpu"} | options)
 
 

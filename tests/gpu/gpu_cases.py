@@ -26,7 +26,6 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "variational": {"n_sweeps": 5},
     "langevin": {"solver": "langevin", "n_sweeps": 8},
     "adam in parts": {"solver": "adam", "n_epochs": 4, "evaluate_every": 2, "n_batches": 3},
-    "variational, dense graphs": {"n_sweeps": 3, "graph_neighbors": None},
 }
 POSTERIORS = ["variational", "langevin"]
 # Completion, in float64.

@@ -134,9 +134,7 @@ def test_memory_that_runs_out_within_a_training_leaves_the_last_good_state(solve
 
 def of_posterior(solver, data=None, **options):
     def fit(n_sweeps):
-        model("cuda", solver, n_sweeps=n_sweeps, **{"graph_refresh": 100} | options).fit(
-            ratings() if data is None else data
-        )
+        model("cuda", solver, n_sweeps=n_sweeps, **options).fit(ratings() if data is None else data)
 
     return fit
 
@@ -147,8 +145,6 @@ def of_posterior(solver, data=None, **options):
     [
         (of_posterior("variational"), 4, 1),
         (of_posterior("langevin"), 4, 1),
-        (of_posterior("variational", graph_neighbors=None, graph_refresh=None), 4, 1),
-        (of_posterior("langevin", graph_neighbors=None, graph_refresh=None), 4, 1),
         (of_posterior("variational", validation_fraction=0.2), 4, 2),
         (of_posterior("variational", moving(), time="drift"), 6, 1),
         (of_posterior("variational", told(), **FIXED), 6, 1),

@@ -26,8 +26,8 @@ from air_recsys.testing import all_scores
 SHORT: dict[str, Any] = {"n_epochs": 6, "init_std": 0.1, "evaluate_every": 2, **CPU}
 START: dict[str, TrainedRecommender] = {
     "adam": AIR.for_ratings(solver="adam", n_factors=3, graph_neighbors=3, graph_refresh=2, **SHORT),
-    "variational": AIR.for_ratings(n_factors=3, graph_neighbors=3, graph_refresh=2, n_sweeps=6, **CPU),
-    "langevin": AIR.for_ratings(solver="langevin", n_factors=3, graph_neighbors=3, graph_refresh=2, n_sweeps=6, **CPU),
+    "variational": AIR.for_ratings(n_factors=3, graph_neighbors=3, n_sweeps=6, **CPU),
+    "langevin": AIR.for_ratings(solver="langevin", n_factors=3, graph_neighbors=3, n_sweeps=6, **CPU),
     "DMF": DMF(n_factors=3, **SHORT),
     "RDMF": RDMF(tv_reg=1e-6, **SHORT),
     "DirichletDMF": DirichletDMF(n_neighbors=3, n_factors=3, **SHORT),
@@ -200,6 +200,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (langevin, {"solver__pattern_features": -1}, "pattern_features must be"),
     (langevin, {"solver": "gibbs"}, "solver must be 'adam', 'variational', 'langevin' or an object such as Adam"),
     (langevin, {"solver__user_graph_reg": 0.5}, "must be 'auto' or 0, found 0.5: a strength is read by Adam alone"),
+    (langevin, {"graph_refresh": 5}, "Langevin does not read graph_refresh, Adam does: leave it out, or give solver="),
+    (RATINGS, {"adjacency": "global_sum"}, "Variational does not read adjacency, Adam does: leave it out"),
     (langevin, {"n_factors": None}, "Langevin needs n_factors, a number or 'auto', found None, which is full width"),
     (DMF, {"n_factors": 0}, "n_factors must be"),
     (DMF, {"weight_decay": -1.0}, "weight_decay must be"),
@@ -232,7 +234,6 @@ def test_too_few_ratings_for_a_validation_part():
     ("model", "message"),
     [
         (AIR.for_completion(graph_refresh=5, n_epochs=2, **CPU), "graph_refresh=5 has no effect: it needs sparse"),
-        (AIR.for_ratings(graph_neighbors=None, graph_refresh=5, **CPU), "graph_refresh=5 has no effect"),
         (AIR.for_completion(bias_decay=0.1, n_epochs=2, **CPU), "bias_decay=0.1 has no effect: it needs biases=True"),
         (DMF(bias_decay=0.1, n_epochs=2, **CPU), "bias_decay=0.1 has no effect"),
     ],

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
+from air_recsys.graphs.agreement import agreement_graphs
 from air_recsys.metrics import rmse
 from air_recsys.models.engines.scaling import is_scarce
 from air_recsys.splits import random_holdout
@@ -164,6 +165,34 @@ def test_the_graphs_find_groups_that_the_ratings_know_and_leave_alone_who_has_no
 
 
 @both
+@pytest.mark.parametrize(("neighbors", "edges"), [(4, 4), ("auto", 20), (None, 20)])
+def test_both_graphs_are_those_by_agreement_of_the_final_state(solver, neighbors, edges):
+    data = planted()
+    data = Interactions(data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids,
+                        weights=1 + np.arange(data.n_ratings) % 3, allow_negative=True)  # fmt: skip
+    found = model(solver, n_sweeps=6, graph_neighbors=neighbors, **BOTH_GRAPHS).fit(data)
+    left = data.ratings - found.factors_.scores(data.user_index, data.item_index)
+    rows = sp.csr_array((left * np.sqrt(data.weights), (data.user_index, data.item_index)))
+    rows.resize((data.n_users, data.n_items))
+    for graph, factors, residuals, few in (
+        (found.user_adjacency_, found.user_factors_, rows, 30),
+        (found.item_adjacency_, found.item_factors_, sp.csr_array(rows.T), 60),
+    ):
+        expected = agreement_graphs(factors, residuals, edges, few).graph
+        np.testing.assert_allclose(graph.toarray(), expected.toarray(), rtol=1e-6)
+
+
+def test_graphs_are_shown_where_scores_do_without_them_and_left_out_where_asked():
+    shown, without = (model("variational", n_sweeps=6, graph_residuals=t, **BOTH_GRAPHS) for t in ("auto", 0))
+    first, second = shown.fit(drawn()[0]), without.fit(drawn()[0])
+    assert second.settings_ == {}
+    np.testing.assert_array_equal(first.item_adjacency_.toarray(), second.item_adjacency_.toarray())
+    np.testing.assert_array_equal(first.user_adjacency_.toarray(), second.user_adjacency_.toarray())
+    alone = model("variational", n_sweeps=6, item_graph_reg="auto").fit(drawn()[0])
+    assert (alone.user_graph_, alone.item_graph_ is None) == (None, False)
+
+
+@both
 def test_snapshots_are_those_of_the_sweeps(solver):
     found = model(solver, n_sweeps=6, snapshot_epochs=[0, 3, 6], **BOTH_GRAPHS).fit(frame())
     assert sorted(found.snapshots_) == [0, 3, 6]
@@ -183,7 +212,7 @@ def test_the_noise_in_the_history_is_that_of_the_ratings(solver):
     ratings = np.where(rng.random(scores.shape) < 0.4, scores + 0.5 * rng.normal(size=scores.shape), np.nan)
     history = model(solver).fit(Interactions.from_dense(ratings, allow_negative=True)).history_
     assert history["noise"].iloc[-1] == pytest.approx(0.5, rel=0.1)
-    assert history[["fit", "objective", "decay", "learning_rate"]].isna().all(axis=None)
+    assert history[["fit", "objective", "decay", "learning_rate", "user_energy", "item_energy"]].isna().all(axis=None)
 
 
 # -------------------------------------------------------------------- validation

@@ -1,6 +1,8 @@
 """The memory plans against the memory that tensors really take."""
 
+import dataclasses
 import itertools
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from nn_references import random_observations
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from air_recsys.graphs.agreement import FEW_CANDIDATES, agreement_graphs
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.memory import (
     MemoryPlan,
@@ -24,7 +27,6 @@ from air_recsys.nn.memory import (
 from air_recsys.nn.objective import Penalties
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.graphs import positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import GradientDescent, Plan, PosteriorSweeps, train
 
@@ -239,16 +241,34 @@ def test_the_estimate_of_sweeps_is_a_little_above_the_peak(sizes, width, n_featu
         features = tuple(torch.rand(size, n_features + 2) for size in sizes[:2])
         state = Posterior(OwnEntries.of(entries), features, width, rng, sample=sample, n_variational=n_variational)
         estimate = LangevinEstimate(state, n_sweeps) if sample else VariationalEstimate(state, n_sweeps)
-        sweeps = PosteriorSweeps(
-            state, estimate, [None, None], rng, n_sweeps, validation_error=lambda: float(next(errors))
-        )
+        sweeps = PosteriorSweeps(state, estimate, rng, n_sweeps, validation_error=lambda: float(next(errors)))
         train(sweeps)
         estimate.uncertainty()
-        for prior, mean in zip(state.priors, state.means, strict=True):
-            positions(prior, mean)
     planned = posterior_bytes(sizes, width, n_features, sample=sample, from_covariances=width == 40)
     assert isinstance(planned, int)
     assert 0.95 * peak.peak < planned < 1.75 * peak.peak
+
+
+@pytest.mark.parametrize(("shape", "n_ratings"), [((9000, 1500), 200_000), ((400, 6000), 900_000)])
+def test_graphs_after_the_sweeps_are_planned(shape, n_ratings):
+    rng = np.random.default_rng(0)
+    settings = Settings(width=20, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    plan = posterior_plan(Sizes(*shape, n_ratings), settings, 0, sample=False)
+    without = posterior_plan(Sizes(*shape, n_ratings), dataclasses.replace(settings, strengths=NONE), 0, sample=False)
+    pairs = rng.integers(0, shape, (n_ratings, 2))
+    rows, factors = sp.csr_array((rng.normal(size=n_ratings), tuple(pairs.T)), shape=shape), rng.random(sum(shape))
+    points = np.column_stack([factors] * 20).astype(np.float32)
+    tracemalloc.start()
+    found = [
+        agreement_graphs(points[: shape[0]], rows, 20, FEW_CANDIDATES),
+        agreement_graphs(points[shape[0] :], sp.csr_array(rows.T)),
+    ]
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 2
+    assert held < plan.graphs
+    assert plan.graphs + plan.work > peak
+    assert plan.total > without.total
 
 
 def test_the_covariances_of_many_rows_are_not_held():

@@ -151,6 +151,11 @@ class ObjectiveEngine:
         n_known = sum(n for n, known in zip((data.n_users, data.n_items), self.knows(data), strict=True) if known)
         return plan._replace(graphs=plan.graphs + _KNOWN * n_known, work=plan.work + FIRST_USE)
 
+    @property
+    def edges_after(self) -> tuple[int, int]:
+        """None: the graphs are trained."""
+        return 0, 0
+
     def graph_form(self, data: Interactions) -> str:
         """The form of the graphs, in words."""
         settings = self.settings(data)

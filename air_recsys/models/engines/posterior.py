@@ -1,9 +1,10 @@
-"""The engine of the posterior: sweeps over users and items, and the graphs learned on the way."""
+"""The engine of the posterior: sweeps over users and items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from torch import Tensor
 from air_recsys.data.features import Features
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.graphs.agreement import N_EDGES
+from air_recsys.models.carried import agreements
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
@@ -22,11 +25,11 @@ from air_recsys.models.engines.scaling import (
     counted_ratings,
     edges_per_node,
     features_of,
-    sweeps_between_choices,
     width_of,
 )
 from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
+from air_recsys.models.state import FittedState
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.drift.drift import Drift
@@ -46,17 +49,17 @@ from air_recsys.nn.posterior.equations import SUMS
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
 from air_recsys.nn.posterior.exchange import ALONE, Exchange, OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
-from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.training import PosteriorSweeps
+from air_recsys.training.trainer import Adjacencies
 
 _BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see benchmarks/reports/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
-# Bytes of a rating, and of each of the entries gone through at a time, while the graph that carries residuals is made.
-_CARRIED, _GONE_THROUGH = 56, 2_000_000
 _STRENGTH = 0.3  # of a given graph, where none is searched
+# What of the model's parameters `Adam` alone reads, with the values that ask for nothing.
+_OF_ADAM: dict[str, tuple[Any, ...]] = {"adjacency": ("row_softmin",), "graph_refresh": (None, "auto")}
 
 
 @dataclass
@@ -108,9 +111,13 @@ class PosteriorEngine:
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together."""
-        self.setup.check(sparse=self.setup.graph_neighbors is not None)
+        name = type(self.solver).__name__
+        for of_adam, values in _OF_ADAM.items():
+            if getattr(self.setup, of_adam) not in values:
+                found = f"found {of_adam}={getattr(self.setup, of_adam)!r}"
+                hint = "leave it out, or give solver='adam'"
+                raise ParameterError(f"{name} does not read {of_adam}, Adam does: {hint}; {found}")
         if self.setup.n_factors is None:
-            name = type(self.solver).__name__
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
         if self.solver.time is not None and data.timestamps is None:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
@@ -127,12 +134,16 @@ class PosteriorEngine:
 
     def graph_form(self, data: Extent) -> str:
         """The form of the graphs, in words."""
-        return graph_form(any(self._learns), self._settings(data).n_neighbors)
+        return graph_form(any(self.edges_after), self._n_edges)
 
     @property
-    def _learns(self) -> tuple[bool, bool]:
-        """Whether graphs of users and of items are learned."""
-        return self.solver.user_graph_reg != 0, self.solver.item_graph_reg != 0
+    def edges_after(self) -> tuple[int, int]:
+        """Edges that each user, and each item, chooses in a graph made after the training; 0 where none is."""
+        return self._n_edges * (self.solver.user_graph_reg != 0), self._n_edges * (self.solver.item_graph_reg != 0)
+
+    @property
+    def _n_edges(self) -> int:
+        return edges_per_node(self.setup.graph_neighbors) or N_EDGES
 
     def width(self, data: Extent) -> int | None:
         """The columns of the factors."""
@@ -140,10 +151,9 @@ class PosteriorEngine:
 
     def _settings(self, data: Extent) -> Settings:
         """Width and graphs in the words of the memory plan."""
-        width = self.width(data)
-        strengths = float(self._learns[0]), float(self._learns[1])
-        neighbors = edges_per_node(self.setup.graph_neighbors)
-        return Settings(width=width, depth=2, strengths=strengths, n_neighbors=neighbors, biases=True)
+        width, (users, items) = self.width(data), self.edges_after
+        strengths = float(users > 0 and width != 0), float(items > 0 and width != 0)
+        return Settings(width=width, depth=2, strengths=strengths, n_neighbors=self._n_edges, biases=True)
 
     def _n_features(self, data: Extent) -> int | str:
         return features_of(self.solver.pattern_features, data)
@@ -157,10 +167,9 @@ class PosteriorEngine:
             sample=self.sample,
             block_bytes=block,
             from_covariances=self._n_variational(data, settings) > 0,
+            n_whole=data.n_ratings,
         )
-        carries = self.solver.graph_residuals != 0 and self._learns[1] and settings.width != 0
-        carried = _CARRIED * data.n_ratings + min(_CARRIED * _GONE_THROUGH, 20 * _CARRIED * data.n_ratings)
-        return plan._replace(work=max(plan.work + self._drift_bytes(data), carried * carries))
+        return plan._replace(work=plan.work + self._drift_bytes(data))
 
     def _n_variational(self, data: Extent, settings: Settings) -> int:
         """The number of variational sweeps before those that draw: none where memory is short of covariances."""
@@ -256,9 +265,17 @@ class PosteriorEngine:
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
-        graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
         unit, work = self._scaling.unit, self._work(data)
-        return PosteriorSweeps(posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=work)
+        graphs = partial(self._graphs, data) if isinstance(data, Interactions) else None
+        return PosteriorSweeps(posterior, self._estimate, rng, n_sweeps, unit, error, graphs=graphs, work=work)
+
+    def _graphs(self, data: Interactions) -> Adjacencies:
+        """The graphs by agreement in the present state."""
+        factors, drift = self.factors(), self._learned_drift()
+        left = FittedState(data, factors).residuals
+        if drift is not None and data.timestamps is not None:
+            left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
+        return [None if each is None else each.graph for each in agreements(data, left, factors, self.edges_after)]
 
     def _features(self, side: int) -> Tensor:
         """The features of the pattern, and what is known of the users (of the items) beside it."""
@@ -288,16 +305,6 @@ class PosteriorEngine:
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
         """The exchange with other processes that solve rows of the same posterior."""
         return ALONE
-
-    def _graph(self, posterior: Posterior, side: int, n_neighbors: int | None) -> RowGraph | EdgelessGraph | None:
-        counts = posterior.noise.counts[side]
-        if not self._learns[side] or len(counts) < 2:
-            return None
-        if not posterior.priors[side].tells_rows_apart:
-            return EdgelessGraph(len(counts))
-        n_sweeps, search = self.solver.n_sweeps, shared_search(posterior.exchange, side)
-        refresh = sweeps_between_choices(self.setup.graph_refresh, n_sweeps)
-        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_sweeps, refresh, search)
 
     def _held_out_error(self, held_out: Interactions) -> Callable[[], float]:
         """A function of the root mean squared error of the present state, found on the device."""

@@ -102,6 +102,11 @@ class Engine(Planned, Protocol):
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
         ...
 
+    @property
+    def edges_after(self) -> tuple[int, int]:
+        """Edges that each user, and each item, chooses in a graph made after the training; 0 where none is."""
+        ...
+
     def graph_form(self, data: Interactions) -> str:
         """The form of the graphs, in words."""
         ...

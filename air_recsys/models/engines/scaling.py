@@ -169,19 +169,6 @@ def steps_between_choices(value: int | str | None, n_epochs: int) -> int:
     return value or _REFRESH
 
 
-def sweeps_between_choices(value: int | str | None, n_sweeps: int) -> int:
-    """The same in sweeps of a posterior; "auto" is 10, and at most a third of the training.
-
-    Examples
-    --------
-    >>> sweeps_between_choices("auto", 12), sweeps_between_choices("auto", 200), sweeps_between_choices(5, 12)
-    (4, 10, 5)
-    """
-    if value == "auto":
-        return max(min(LEAST_REFRESH, n_sweeps // 3), 1)
-    return steps_between_choices(value, n_sweeps)
-
-
 def energy_weight(value: float | str, data: Interactions, *, levels: bool = False) -> float:
     """The weight m n eta of an energy against the *sum* of squared errors, in the equations of one row."""
     return data.n_users * data.n_items * graph_strength(value, data, levels=levels)

@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.models.engines import ObjectiveEngine
 from air_recsys.models.engines.protocol import check_memory
 from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
@@ -74,8 +73,7 @@ class FindsSettings(TrainedRecommender):
         if names and kept is None and not chosen.interrupted and not too_small(training):
 
             def engine_of(form: Form) -> Any:
-                without = {} if isinstance(engine, ObjectiveEngine) else _NO_LEARNED_GRAPHS
-                return self.settled(chosen.values | form.values | without).engine()
+                return self.settled(chosen.values | form.values).engine()
 
             found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
             chosen = joined(chosen, found)
@@ -152,7 +150,3 @@ def _is_auto(value: Any) -> bool:
 
 
 _SOLVER = "solver"
-_NO_LEARNED_GRAPHS = {
-    "user_graph_reg": 0,
-    "item_graph_reg": 0,
-}  # of a posterior, judged by its factors

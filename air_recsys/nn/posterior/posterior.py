@@ -150,8 +150,8 @@ class Posterior(Stateful):
             self.drift.follow(self.sides, self.noise, self._given, self.generator if self._drawing else None)
         self._done += 1
 
-    def check(self, *numbers: Tensor) -> list[float]:
-        """0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
+    def check(self) -> float:
+        """The variance of the noise, in the one wait for the device that a sweep needs.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Posterior(Stateful):
         tensors += [prior.precision for prior in self.priors]
         tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
         tensors += [] if self.drift is None else self.drift.tensors()
-        return flags.read([*self._flags, flags.of_finite(tensors)], numbers)
+        return flags.read([*self._flags, flags.of_finite(tensors)], [self.noise.variance])[0]
 
     def state(self) -> dict[str, Any]:
         """The values that sweeps change."""

@@ -89,11 +89,6 @@ class RowPrior(Stateful):
         self._learned = torch.cat([own[:last], own[last + embedding.number :]])
         self.flags: list[Flag] = []
 
-    @property
-    def tells_rows_apart(self) -> bool:
-        """Whether rows have factors or singular vectors of the pattern, beside a bias and a degree."""
-        return len(self._identity) > 1 or self.features.shape[1] > 2
-
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
         return self.features[rows] @ self.weights

@@ -19,6 +19,7 @@ from air_recsys.report.plots.axes import (
     draw_weights,
     figure_and_axes,
     finish,
+    has_swept,
     logarithmic,
     new_grid,
     side_by_side,
@@ -123,17 +124,19 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
     Parameters
     ----------
     model : Recommender
-        With the adjacency "row_softmin".
+        Trained by `Adam` with the adjacency "row_softmin".
     ax : Axes, optional
 
     Raises
     ------
     DataError
-        For a model without graphs, or with another adjacency.
+        For a model without such graphs.
     """
-    if not _has_self_edges(model):
-        found = getattr(model, "adjacency", "no graphs")
-        raise DataError(f"expected a model with adjacency='row_softmin', which has self-edges, found {found}")
+    if not has_self_edges(model):
+        found = f"a {type(model).__name__} with adjacency={getattr(model, 'adjacency', None)!r}"
+        raise DataError(
+            f"expected a model trained by Adam with adjacency='row_softmin', which has self-edges, found {found}"
+        )
     figure, axes = _over_time(model, ax, self_edge_share, "Weight on the self-edges", "share (mean of nodes)")
     axes.set_ylim(-0.03, 1.03)
     return figure
@@ -142,7 +145,7 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
 def plot_vanishing(model: Recommender) -> Figure:
     """Draw side by side how the graphs narrow and the regularizer vanishes.
 
-    The panels are `plot_effective_neighbors` and, where the adjacency is the row softmin, `plot_self_edges`;
+    The panels are `plot_effective_neighbors` and, where the graphs have self-edges, `plot_self_edges`;
     `air_recsys.report.plots.plot_energy` draws the energies over all epochs.
 
     Raises
@@ -150,12 +153,13 @@ def plot_vanishing(model: Recommender) -> Figure:
     DataError
         For a model without graphs.
     """
-    plots = [plot_effective_neighbors, plot_self_edges] if _has_self_edges(model) else [plot_effective_neighbors]
+    plots = [plot_effective_neighbors, plot_self_edges] if has_self_edges(model) else [plot_effective_neighbors]
     return side_by_side(model, plots)
 
 
-def _has_self_edges(model: Recommender) -> bool:
-    return getattr(model, "adjacency", None) == "row_softmin"
+def has_self_edges(model: Recommender) -> bool:
+    """Return whether the graphs are trained ones of the row softmin: those of a posterior have no self-edges."""
+    return getattr(model, "adjacency", None) == "row_softmin" and not has_swept(model.history_)
 
 
 def _course(model: Recommender) -> Course:

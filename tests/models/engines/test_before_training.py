@@ -181,7 +181,7 @@ def many(n_users=30_000, n_items=20_000):
 @pytest.mark.parametrize(
     ("model", "limit", "hint"),
     [
-        (AIR.for_ratings(graph_neighbors=None), "4GB", "4.0 GB; graph_neighbors=50 needs"),
+        (AIR.for_ratings(n_factors=300), "4GB", "4.0 GB; n_factors=64 needs"),
         (AIR.for_completion(n_factors=None, graph_neighbors=None), "1GB", "graph_neighbors=50, n_factors=64 needs"),
         (AIR.for_completion(n_factors=None), "1GB", "n_factors=64 needs"),
         (AIR.for_completion(), "1GB", None),  # what is chosen for many users fits

@@ -11,7 +11,6 @@ from posterior_cases import constant, drawn, observed, posterior
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.graphs import RowGraph
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import load_position, position, set_values, values_of
 
@@ -77,18 +76,6 @@ def test_sweeps_go_on_from_a_state_as_if_uninterrupted_and_leave_it_alone(kind, 
     assert first.ready == again.ready
     for found, expected in zip(again.uncertainty(), first.uncertainty(), strict=True):
         assert flat(found) == flat(expected)
-
-
-@pytest.mark.parametrize("k", [2, None])
-def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(k):
-    points = torch.as_tensor(np.random.default_rng(0).normal(size=(3, 12, 4)))
-    first, again = (RowGraph(points.new_ones(12), k, "row_softmin", n_steps=12, refresh=4) for _ in range(2))
-    for step in range(5):
-        first.step(points[step % 3])
-    again.load_state(plain(first.state()))
-    for step in range(5, 12):
-        assert first.step(points[step % 3]) == again.step(points[step % 3])
-        np.testing.assert_array_equal(again.adjacency().toarray(), first.adjacency().toarray())
 
 
 class Owner:

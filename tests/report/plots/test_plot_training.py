@@ -77,13 +77,13 @@ def test_a_posterior_has_noise_and_no_objective():
     swept = AIR.for_ratings(n_sweeps=5, n_factors=2, validation_fraction=0.2, random_state=0, device="cpu").fit(
         ratings()
     )
-    titles = ["Noise", "Energy of the learned graphs", "Validation error"]
-    assert [axes.get_title() for axes in plot_training(swept).axes] == titles
+    assert [axes.get_title() for axes in plot_training(swept).axes] == ["Noise", "Validation error"]
     axes = plot_noise(swept).axes[0]
     np.testing.assert_array_equal(line(axes, "noise").get_ydata(), swept.history_["noise"])
     assert axes.get_xlabel() == "sweep"
-    with pytest.raises(DataError, match="expected values > 0 of objective or fit"):
-        plot_fit(swept)
+    for plot, columns in ((plot_fit, "objective or fit"), (plot_energy, "user_energy or item_energy")):
+        with pytest.raises(DataError, match=f"expected values > 0 of {columns}"):
+            plot(swept)
 
 
 def test_the_epoch_that_was_kept_is_marked():
