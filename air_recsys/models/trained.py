@@ -23,6 +23,7 @@ from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.given import with_similarities
+from air_recsys.models.kernels import settled
 from air_recsys.models.learned import Ending, Factors, Selection, Snapshot, history_of
 from air_recsys.models.partial_fit import with_unseen
 from air_recsys.models.ratings import BINARY, Clip, warn_if_constant
@@ -289,7 +290,7 @@ class TrainedRecommender(SolvesRows):
                 )
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
-                self._state = None if whole is None else self._carrying(replace(state, data=whole))
+                self._state = None if whole is None else self._carrying(self._with_kernels(replace(state, data=whole)))
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:
@@ -300,6 +301,14 @@ class TrainedRecommender(SolvesRows):
     def residual_strength(self) -> float | str:
         """The strength of what the item graph carries from rated items to others: "auto", or 0 for none."""
         return 0.0
+
+    def _with_kernels(self, state: FittedState) -> FittedState:
+        """A trained state with what its kernels of given similarities need beside their choice."""
+        chosen, (users, items) = state.chosen, (state.data.user_features, state.data.item_features)
+        if chosen.kernels is None or not (users and items) or self.settled(chosen.values).residual_strength == 0:
+            return replace(state, chosen=replace(chosen, kernels=None))
+        kernels = settled(chosen.kernels, state.data, state.factors, state.steady_ratings, state.rating_scale)
+        return replace(state, chosen=replace(chosen, kernels=kernels))
 
     def _carrying(self, state: FittedState) -> FittedState:
         """A trained state whose item graph carries residuals, unless these do not agree."""
