@@ -301,7 +301,8 @@ class KernelResiduals:
     def _regressions(self) -> list[tuple[RowRegression, np.ndarray] | None]:
         """Of users and items that follow from others: from whom, and their kernel with these; None without such."""
         if self._known is not None:
-            return self._known._regressions
+            users, items = self._known._regressions
+            return [users, None] if self._of_new_items else [None, items]
         found, chosen = [], (self._kernels.new_users, self._kernels.new_items)
         for side, kind, of_new in zip(self._sides, self._kind, chosen, strict=True):
             if of_new is None or not (kind == _NEW).any():

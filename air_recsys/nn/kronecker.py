@@ -39,9 +39,10 @@ def with_unit_diagonal(similarity: np.ndarray) -> np.ndarray:
     """
     symmetric = (similarity.astype(np.float64) + similarity.T) / 2
     own = symmetric.diagonal().copy()
-    own[own <= 0] = max(symmetric.max(initial=0.0), np.finfo(float).tiny)
+    own[own <= 0] = float(symmetric.max(initial=0.0)) or 1.0
     np.fill_diagonal(symmetric, own)
-    return symmetric / np.sqrt(np.outer(own, own))
+    roots = np.sqrt(own)
+    return symmetric / np.outer(roots, roots)
 
 
 def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:

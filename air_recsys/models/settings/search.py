@@ -189,11 +189,10 @@ def search_strengths(
     shown, hidden = data.select(split.train), data.select(split.test)
     seed, chosen = int(rng.integers(2**63 - 1)), Selection()
     candidates: list[Candidate] = []
-    for name in names or [""]:
-        strengths = STRENGTHS if name else ()
-        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in strengths] or [
-            Form("")
-        ]
+    for name in names or [None]:
+        forms = [Form("")]
+        if name is not None:
+            forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
         candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
         interrupted = False
         try:
@@ -202,10 +201,10 @@ def search_strengths(
         except KeyboardInterrupt:
             interrupted = True
         found = selection_of(candidates, interrupted)
-        chosen = joined(chosen, found) if name else replace(chosen, interrupted=interrupted)
+        chosen = joined(chosen, found) if names else replace(chosen, interrupted=interrupted)
         if interrupted:
             break
-    return chosen, next(each for each in candidates if each.form.values == found.values)
+    return chosen, next(each for each in candidates if each.form.values == chosen.values)
 
 
 def joined(first: Selection, then: Selection) -> Selection:
