@@ -200,7 +200,8 @@ class Sweeping(Solver):
         Strength of the item graph in scores: what factors and biases leave of a user's ratings is carried to the items
         near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise. "auto" is 8,
         or 0 if the residuals of near items do not agree by more than three standard errors, see
-        `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out.
+        `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out. Given similarities of both sides take its
+        place where they predict hidden ratings better, see `air_recsys.models.kernels`; 0 leaves these out, too.
     time : {None, "drift"}
         "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
         scales and strengths, see `air_recsys.nn.drift.drift`.
