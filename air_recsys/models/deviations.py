@@ -375,8 +375,7 @@ class PredictsDeviations(Recommender):
         if state.spread is not None:
             found[known] = state.spread.deviations(state.facts(users, items, scores[known]))
         else:
-            assert state.equations is not None
-            found[known] = state.equations.deviations(users, items, None if times is None else times[known])
+            found[known] = state.deviations(users, items, None if times is None else times[known])
         return found
 
     def _central(

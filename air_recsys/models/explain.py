@@ -55,7 +55,10 @@ def explain(
         of_time += float((state.carried.scores(*place, times) - state.carried.scores(*place))[0])
     rated = from_sources.sources.rated
     carried = np.zeros(rated.size) if state.carried is None else state.carried.shares(user, item, rated)
-    unlimited = sum(offsets) + personal + of_time + float(carried.sum())
+    by_others = 0.0  # who rated similar items
+    if state.kernel_residuals is not None:
+        by_others = state.kernel_residuals.score(user, item) - float(carried.sum())
+    unlimited = sum(offsets) + personal + of_time + float(carried.sum()) + by_others
     return Explanation(
         *pair,
         label_of(names, pair[1]),
@@ -69,7 +72,7 @@ def explain(
         graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
         item_features=tables.features("item", from_sources.of_item_features),
         time=of_time,
-        remainder=personal - from_sources.explained,
+        remainder=personal - from_sources.explained + by_others,
         clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
     )
 

@@ -60,7 +60,8 @@ class Explanation:
         Contribution of the user and the item at the requested time; 0 without a time.
     remainder : float
         The part that the model's equations do not explain: the training has not converged, or did not use some
-        ratings.
+        ratings. With given similarities as kernels also what the ratings of other users add, see
+        `air_recsys.models.kernels`.
     clipping : float
         Change of the score by the limits of the rating scale; 0 for models without `clip`.
 

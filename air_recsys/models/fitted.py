@@ -15,6 +15,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.carried import CarriedResiduals
+from air_recsys.models.kernels import KernelResiduals
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
 from air_recsys.storage.markup import card
@@ -99,8 +100,8 @@ class FittedModel(BaseEstimator):
         return self._fitted().factors.mean
 
     @property
-    def carried_(self) -> CarriedResiduals | None:
-        """What the item graph adds to scores beside factors and biases; None where scores have no such part."""
+    def carried_(self) -> CarriedResiduals | KernelResiduals | None:
+        """What the item graph, or kernels of similarities, add to factors and biases in scores; None without such."""
         return self._fitted().carried
 
     @property

@@ -32,6 +32,7 @@ from air_recsys.storage.reading import checked_sparse
 _DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see benchmarks/reports/accuracy.md
 _MANY, _NEAREST = 50, 10  # mean neighbours above which the most similar ones count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
+_MOST_ROWS = 3000  # of which all similarities are kept
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
 
 
@@ -55,9 +56,16 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     of_nodes, rows = graph_embedding(adjacency, _DIMS), whole.lookup(graph.ids)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[rows] = of_nodes
+    similarity = None
+    if len(whole) <= _MOST_ROWS:
+        similarity = np.zeros((len(whole),) * 2, np.float32)
+        is_graph = isinstance(given, SimilarityGraph)  # which knows nothing of a row with itself
+        whole_given = graph.to_scipy() if is_graph else _as_matrix(given, index.kind, index.ids)[0]
+        similarity[np.ix_(rows, rows)] = whole_given.toarray()
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
     grown = nothing if known is None else known.grown(len(whole))
-    return whole, replace(grown, places=found, graph=_among(adjacency, rows, len(whole)))
+    edges = _among(adjacency, rows, len(whole))
+    return whole, replace(grown, places=found, graph=edges, similarity=similarity)
 
 
 def graph_of(known: Features) -> sp.csr_array:

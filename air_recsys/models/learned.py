@@ -89,6 +89,34 @@ class Trial:
     rmse: float  # root mean squared error on the hidden ratings, in their unit; infinite where the training failed
 
 
+class Kernels(NamedTuple):
+    """Kernels of given similarities of both sides, see `air_recsys.models.kernels`."""
+
+    users: str
+    items: str
+    noise: float  # in the unit of the variance of the process
+    reach: float  # what deviations of pairs are multiplied with
+    widths: tuple[float, float] | None = None  # the median squared distances of factors, after the training
+    new_users: tuple[int, float, bool] | None = None  # of users without ratings: power, noise, with an intercept
+    new_items: tuple[int, float, bool] | None = None
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """The kernels of a JSON list; `ValueError` or `TypeError` for something else."""
+        users, items, noise, reach, widths, *new = content
+        if not {users, items} <= set(KERNELS) or len(new) != 2:
+            raise ValueError(f"expected kernels among {KERNELS}, found {content!r:.80}")
+        numbers = [noise, reach, *(widths or ()), *(each for of_side in new for each in (of_side or ())[:2])]
+        if not all(0 < float(each) < math.inf for each in numbers):
+            raise ValueError(f"expected numbers above 0 of kernels, found {content!r:.80}")
+        of_new = [None if each is None else (int(each[0]), float(each[1]), bool(each[2])) for each in new]
+        of_factors = None if widths is None else (float(widths[0]), float(widths[1]))
+        return cls(users, items, float(noise), float(reach), of_factors, *of_new)
+
+
+KERNELS = ("identity", "half", "factors")
+
+
 @dataclass(frozen=True)
 class Selection:
     """The values of a training for parameters that were "auto".
@@ -104,6 +132,7 @@ class Selection:
     trials: tuple[Trial, ...] = ()  # empty where nothing was searched
     line: str = ""  # what was chosen, by how much, or why nothing was searched
     interrupted: bool = False  # whether Ctrl-C ended the search
+    kernels: Kernels | None = None  # where scores have a part by given similarities
 
     def plain_values(self) -> dict[str, Any]:
         """The values by plain names, those of a solver beside its name; without what is still "auto"."""
@@ -119,13 +148,14 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """The same as JSON holds it."""
         trials = [[each.form, each.trainings, each.rmse if math.isfinite(each.rmse) else None] for each in self.trials]
-        return {
+        found = {
             "values": self.values,
             "form": self.form,
             "trials": trials,
             "line": self.line,
             "interrupted": self.interrupted,
         }
+        return found if self.kernels is None else found | {"kernels": list(self.kernels)}
 
     @classmethod
     def from_json(cls, content: Any) -> Selection:
@@ -137,4 +167,5 @@ class Selection:
             Trial(str(name), float(share), math.inf if rmse is None else float(rmse))
             for name, share, rmse in content["trials"]
         )
-        return cls(dict(values), form, trials, line, content["interrupted"] is True)
+        kernels = Kernels.from_json(content["kernels"]) if content.get("kernels") else None
+        return cls(dict(values), form, trials, line, content["interrupted"] is True, kernels)

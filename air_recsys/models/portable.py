@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.base import Recommender
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.posterior_rows import PosteriorRows, PosteriorSolver, draws_of_new_rows
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, item_gains
@@ -84,7 +85,8 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         shifts, spreads (n,) : of models that know of time, else None: what items add to a rating at the end of the
         training, and the variance of what items and users add at any time
     strength, near_starts (n + 1,), near_items, near_weights : of models whose item graph carries residuals, else None:
-        see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them
+        see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them; what
+        kernels of given similarities add is left out
     near_features (n, g), lasting : features of the items whose products are a part beside the graph, and what ratings
         of one moment share, else None
     """
@@ -111,7 +113,7 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         **dict.fromkeys(("factors", "biases", "maps", "errors", "shifts", "spreads")),
         **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights", "near_features", "lasting")),
     }
-    if state.carried is not None:
+    if isinstance(state.carried, CarriedResiduals):
         near, found["strength"] = state.carried.processes.asked, state.carried.processes.strength
         found["near_features"], lasting = state.carried.processes.features, state.carried.processes.lasting
         found["lasting"] = None if lasting is None else lasting.strength

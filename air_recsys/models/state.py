@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, agreements, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
+from air_recsys.models.kernels import KernelResiduals
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
@@ -293,11 +294,29 @@ class FittedState:
         return scores
 
     @property
-    def carried(self) -> CarriedResiduals | None:
-        """What the item graph carries from rated items to others; None where scores do not have it."""
+    def carried(self) -> CarriedResiduals | KernelResiduals | None:
+        """What given similarities add to scores, or the item graph carries from rated items; None without such."""
+        if self.origin.chosen.kernels is not None:
+            return self.kernel_residuals
         if self.origin.item_graph is None or (not self.residual_strength and self.further == NOTHING):
             return None
         return self.once("carried residuals", self._carried_to_new if self.alone == "item" else self._carried)
+
+    @property
+    def kernel_residuals(self) -> KernelResiduals | None:
+        """What given similarities of both sides add to scores; None where they are no kernels."""
+        kernels, origin = self.origin.chosen.kernels, self.origin
+        if kernels is None:
+            return None
+        known, own = None if self is origin else origin.kernel_residuals, (self.data, self.factors)
+        make = partial(KernelResiduals, kernels, *own, self.steady_ratings, self.rating_scale, known)
+        return self.once("kernel residuals", make)
+
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """The standard deviation of a new rating of each pair of indices by a posterior, at a time where given."""
+        assert self.equations is not None
+        found, kernels = self.equations.deviations(users, items, times), self.kernel_residuals
+        return found if kernels is None else kernels.deviations(found, users, items)
 
     def _carried(self) -> CarriedResiduals:
         assert self.item_graph is not None
@@ -314,7 +333,7 @@ class FittedState:
     def _carried_to_new(self) -> CarriedResiduals:
         """Of new items alone: from the known items to these."""
         known, (items, _) = self.origin, self.origin.factors.of("item")
-        assert known.carried is not None
+        assert isinstance(known.carried, CarriedResiduals)
         assert known.item_graph is not None
         rows = [sp.csr_array(of_pairs(each.data, each.residuals).T) for each in (known, self)]
         factors = np.concatenate([items, self.factors.item_factors])
@@ -326,7 +345,7 @@ class FittedState:
     @property
     def carried_errors(self) -> tuple[float, float] | None:
         """The RMSE of some training ratings, each left out, without and with what is carried; None without that."""
-        if self.carried is None or self.alone:
+        if not isinstance(self.carried, CarriedResiduals) or self.alone:
             return None
 
         def errors() -> tuple[float, float]:

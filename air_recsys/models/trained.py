@@ -23,6 +23,7 @@ from air_recsys.models.engines.protocol import announcement, check_memory, namin
 from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.further import further_parts
 from air_recsys.models.given import with_similarities
+from air_recsys.models.kernels import settled
 from air_recsys.models.learned import Ending, Factors, Selection, Snapshot, history_of
 from air_recsys.models.partial_fit import with_unseen
 from air_recsys.models.ratings import BINARY, Clip, warn_if_constant
@@ -176,7 +177,8 @@ class TrainedRecommender(SolvesRows):
             Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
             columns) or in the order of the ids. They are in the prior of a posterior, and in AIR's objective as a
             graph that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For
-            nodes with many neighbours the ten most similar ones count. Ids that have no rating become part of the
+            nodes with many neighbours the ten most similar ones count there. Those of both sides also become kernels
+            of what a posterior leaves, see `air_recsys.models.kernels`. Ids that have no rating become part of the
             model.
         rating_scale : tuple of float, optional
             Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
@@ -290,7 +292,9 @@ class TrainedRecommender(SolvesRows):
                 )
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
-                self._state = None if whole is None else self._carrying(replace(state, data=whole), engine.edges_after)
+                if whole is not None:
+                    state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after)
+                self._state = None if whole is None else state
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:
@@ -301,6 +305,14 @@ class TrainedRecommender(SolvesRows):
     def residual_strength(self) -> float | str:
         """The strength of what the item graph carries from rated items to others: "auto", or 0 for none."""
         return 0.0
+
+    def _with_kernels(self, state: FittedState) -> FittedState:
+        """A trained state with what its kernels of given similarities need beside their choice."""
+        chosen, (users, items) = state.chosen, (state.data.user_features, state.data.item_features)
+        if chosen.kernels is None or not (users and items) or self.settled(chosen.values).residual_strength == 0:
+            return replace(state, chosen=replace(chosen, kernels=None))
+        kernels = settled(chosen.kernels, state.data, state.factors, state.steady_ratings, state.rating_scale)
+        return replace(state, chosen=replace(chosen, kernels=kernels))
 
     def _carrying(self, state: FittedState, n_edges: tuple[int, int]) -> FittedState:
         """A trained state with its graphs by agreement; that of items carries residuals, unless these do not agree."""

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR, GraphRanker, Recommender
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.presets import PRESETS, OffersPresets
 from air_recsys.report.charts import panel
 from air_recsys.report.document import Markup, element, gallery, picture, section, table
@@ -51,7 +52,7 @@ def _strengths(model: Recommender) -> list[Markup]:
     if isinstance(settings, dict):
         rows += [(f"{name} (was 'auto')", value) for name, value in settings.items()]
     carried = getattr(model, "carried_", None)
-    if carried is not None:
+    if isinstance(carried, CarriedResiduals):
         rows += carried.further_strengths()
         told = ("RMSE of ratings left out: factors alone", "RMSE of ratings left out: with the item graph")
         rows += zip(told, model.carried_errors_ or (), strict=False)

@@ -30,6 +30,7 @@ class Features:
     # Places in a given graph of similarities, (n, d), float32, see `air_recsys.graphs.embedding`; d is 0 without one.
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
     graph: sp.csr_array | None = None  # that graph itself, (n, n)
+    similarity: np.ndarray | None = None  # all given similarities of few rows, (n, n), float32
 
     def __post_init__(self) -> None:
         if not self.places.size:
@@ -40,6 +41,8 @@ class Features:
             raise ValueError(f"expected places of {len(self.values)} rows, found shape {self.places.shape}")
         if self.graph is not None and self.graph.shape != (len(self.values),) * 2:
             raise ValueError(f"expected a graph of {len(self.values)} rows, found shape {self.graph.shape}")
+        if self.similarity is not None and self.similarity.shape != (len(self.values),) * 2:
+            raise ValueError(f"expected similarities of {len(self.values)} rows, found {self.similarity.shape}")
 
     @property
     def names(self) -> list[str]:
@@ -65,12 +68,14 @@ class Features:
         graph = None if self.graph is None else self.graph.copy()
         if graph is not None:
             graph.resize((n, n))
-        return replace(self, values=values, places=places, graph=graph)
+        similarity = None if self.similarity is None else np.pad(self.similarity, (0, n - len(self.values)))
+        return replace(self, values=values, places=places, graph=graph, similarity=similarity)
 
     def of_rows(self, rows: np.ndarray) -> Features:
         """Return what is known of some rows, by ascending positions."""
         graph = None if self.graph is None else sp.csr_array(self.graph[rows][:, rows])
-        return replace(self, values=self.values[rows], places=self.places[rows], graph=graph)
+        similarity = None if self.similarity is None else self.similarity[np.ix_(rows, rows)]
+        return replace(self, values=self.values[rows], places=self.places[rows], graph=graph, similarity=similarity)
 
 
 def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

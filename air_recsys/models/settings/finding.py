@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,11 +13,14 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.models.engines import PosteriorEngine
 from air_recsys.models.engines.protocol import check_memory
+from air_recsys.models.engines.scaling import RESIDUALS
+from air_recsys.models.kernels import chosen_kernels, takes_kernels
 from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
 from air_recsys.models.settings.forms import Form, kind_of, open_forms, too_small
-from air_recsys.models.settings.search import joined, search, search_strengths
+from air_recsys.models.settings.search import Candidate, joined, search, search_strengths
 from air_recsys.models.solvers import (
     AUTO,
     STRENGTH_NAMES,
@@ -69,17 +73,25 @@ class FindsSettings(TrainedRecommender):
         engine, still_open = self._engine_of(chosen), STRENGTH_NAMES if self.chooses_solver else self._open()
         sides = zip(STRENGTH_NAMES, engine.knows(training), strict=True)
         names = [name for name, known in sides if known and name in still_open]
-        seed = int(rng.integers(2**63 - 1)) if names else 0
-        if names and kept is None and not chosen.interrupted and not too_small(training):
+        by_kernels = self._takes_kernels(chosen, engine, training)
+        seed = int(rng.integers(2**63 - 1)) if names or by_kernels else 0
+        if (names or by_kernels) and kept is None and not chosen.interrupted and not too_small(training):
 
             def engine_of(form: Form) -> Any:
                 return self.settled(chosen.values | form.values).engine()
 
-            found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
+            found, judged = search_strengths(names, engine_of, training, np.random.default_rng(seed))
             chosen = joined(chosen, found)
+            if by_kernels and not found.interrupted and math.isfinite(judged.rmse):
+                chosen = _with_kernels(chosen, judged)
         if chosen.line and (self.verbose or chosen.interrupted):
             tqdm.write(chosen.line, file=sys.stderr)
         return chosen
+
+    def _takes_kernels(self, chosen: Selection, engine: Any, training: Interactions) -> bool:
+        """Whether given similarities of both sides may be kernels of what a posterior leaves."""
+        left_out = self.settled(chosen.values).residual_strength == 0
+        return isinstance(engine, PosteriorEngine) and not left_out and takes_kernels(training)
 
     def _chosen_form(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         forms = self._forms(training)
@@ -143,6 +155,14 @@ class FindsSettings(TrainedRecommender):
         except (ParameterError, MemoryLimitError):
             return False
         return True
+
+
+def _with_kernels(chosen: Selection, judged: Candidate) -> Selection:
+    """A selection with kernels of given similarities where these help on the hidden ratings of a training."""
+    hidden, engine = judged.hidden, judged.engine
+    deviations = engine.equations().deviations(hidden.user_index, hidden.item_index)
+    kernels, line = chosen_kernels(judged.shown, hidden, engine.factors(), deviations, RESIDUALS)
+    return replace(chosen, kernels=kernels, line="; ".join(each for each in (chosen.line, line) if each))
 
 
 def _is_auto(value: Any) -> bool:

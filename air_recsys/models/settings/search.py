@@ -178,17 +178,21 @@ def search_strengths(
     engine_of: Callable[[Form], Engine],
     data: Interactions,
     rng: np.random.Generator,
-) -> Selection:
-    """The strengths with the lowest errors on hidden ratings, one parameter after the other.
+) -> tuple[Selection, Candidate]:
+    """The strengths with the lowest errors on hidden ratings, one parameter after the other, and their training.
 
-    Each takes all sweeps, or half of the epochs. Ctrl-C ends the search with the best so far.
+    Each takes all sweeps, or half of the epochs. Ctrl-C ends the search with the best so far. Without names there is
+    one training.
     """
     hidden_share = max(HIDDEN, min(_MOST_HIDDEN, _ENOUGH / data.n_ratings))
     split = random_holdout(data, hidden_share, random_state=rng)
     shown, hidden = data.select(split.train), data.select(split.test)
     seed, chosen = int(rng.integers(2**63 - 1)), Selection()
-    for name in names:
-        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
+    candidates: list[Candidate] = []
+    for name in names or [None]:
+        forms = [Form("")]
+        if name is not None:
+            forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
         candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
         interrupted = False
         try:
@@ -196,10 +200,11 @@ def search_strengths(
                 candidate.go_on(_LONGEST if isinstance(candidate.engine, ObjectiveEngine) else 1.0)
         except KeyboardInterrupt:
             interrupted = True
-        chosen = joined(chosen, selection_of(candidates, interrupted))
+        found = selection_of(candidates, interrupted)
+        chosen = joined(chosen, found) if names else replace(chosen, interrupted=interrupted)
         if interrupted:
             break
-    return chosen
+    return chosen, next(each for each in candidates if each.form.values == chosen.values)
 
 
 def joined(first: Selection, then: Selection) -> Selection:

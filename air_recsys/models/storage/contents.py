@@ -53,6 +53,9 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays["source_factors"] = state.source_factors
     if state.calibration is not None:
         arrays["calibration"] = state.calibration.to_array()
+    if state.chosen.kernels is not None:
+        of_sides = {f"{side}_given": each.similarity for side, each in _features_of(state.data).items()}
+        arrays |= {name: each for name, each in of_sides.items() if each is not None}
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
     if state.spread is not None:
@@ -84,6 +87,11 @@ def state_from_contents(contents: Contents) -> FittedState:
     users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
     factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
     check_shapes(data, factors)
+    chosen, sides = Selection.from_json(attributes["chosen"]), _features_of(data).values()
+    if chosen.kernels is not None and (
+        chosen.kernels.widths is None or [each.similarity is not None for each in sides] != [True, True]
+    ):
+        raise ValueError("expected the similarities of users and items that are kernels, found none")
     return FittedState(
         data,
         factors,
@@ -95,7 +103,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         ],
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
         scale=check_scale(attributes["rating_scale"]),
-        chosen=Selection.from_json(attributes["chosen"]),
+        chosen=chosen,
         item_weights=_item_weights(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
         n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
@@ -159,7 +167,11 @@ def interactions_from_arrays(
             places = arrays.get(f"{side}_places", np.empty((size, 0), np.float32))
             name = f"{side}_similarity_"
             graph = _adjacency(name, size, arrays) if f"{name}data" in arrays else None
-            features = Features(Encoding.from_json(encodings[side]), arrays[f"{side}_features"], places, graph)
+            given = arrays.get(f"{side}_given")
+            if given is not None and not np.isfinite(given).all():
+                raise ValueError(f"expected finite similarities of {side}s, found others")
+            known = arrays[f"{side}_features"]
+            features = Features(Encoding.from_json(encodings[side]), known, places, graph, given)
             if len(features.values) != size:
                 raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
             setattr(data, f"{side}_features", features)

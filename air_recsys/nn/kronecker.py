@@ -1,0 +1,209 @@
+r"""What scores leave, as a Gaussian process over pairs, and rows without values, as a process over rows.
+
+**Pairs.** With two kernels :math:`K_U` of the rows and :math:`K_I` of the columns, the residuals r of some pairs are
+:math:`f + e` with
+
+.. math:: f \sim N(0, K_U \otimes K_I), \qquad e \sim N(0, \lambda / w),
+
+in any unit, so that of all pairs :math:`F = K_U A K_I` follows, where A is 0 but at the given pairs and
+:math:`F + \lambda A / w = r` there. No more than products with the two kernels is formed: conjugate gradients solve
+the equations for several :math:`\lambda` at once, as the spaces of their steps are the same.
+
+**Rows.** Each column z of a complete matrix is a process of its own over the rows, :math:`z \sim N(\beta 1, K +
+\lambda I)`, and with generalised least squares for :math:`\beta`, or 0 for it, says what rows without values have.
+With :math:`P = C - C 1 1^\top C / 1^\top C 1` (:math:`P = C` for :math:`\beta = 0`) and :math:`C = (K + \lambda
+I)^{-1}` each row is off by :math:`(P z)_i / P_{ii}` from what all others say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+Apply = Callable[[np.ndarray], np.ndarray]
+_ACCURACY, _STEPS = 1e-6, 100  # of the residuals, for the smallest noise; more steps make no better scores
+_LEAST = 1e-9  # of the largest eigenvalue, below which a negative one is rounding
+
+
+def with_unit_diagonal(similarity: np.ndarray) -> np.ndarray:
+    """Similarities over the roots of those of both rows to themselves; where a row has none it is the largest of all.
+
+    Examples
+    --------
+    >>> with_unit_diagonal(np.array([[4.0, 1.0], [1.0, 1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    symmetric = (similarity.astype(np.float64) + similarity.T) / 2
+    own = symmetric.diagonal().copy()
+    own[own <= 0] = float(symmetric.max(initial=0.0)) or 1.0
+    np.fill_diagonal(symmetric, own)
+    roots = np.sqrt(own)
+    return symmetric / np.outer(roots, roots)
+
+
+def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """The positive semidefinite part of a symmetric matrix with a diagonal of ones, and the share that was negative.
+
+    Returns
+    -------
+    kernel : ndarray, shape (n, n)
+        With a diagonal of ones again.
+    share : float
+        Of the absolute eigenvalues.
+
+    Examples
+    --------
+    >>> kernel, share = mended(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> kernel.round(3), share
+    (array([[1., 1.],
+           [1., 1.]]), 0.25)
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    negative = values < -_LEAST * values[-1]
+    share = float(-values[negative].sum() / np.abs(values).sum())
+    if share:
+        matrix = (vectors * values.clip(0)) @ vectors.T
+    root = np.sqrt(matrix.diagonal())
+    return matrix / np.outer(root, root), share
+
+
+def squared_distances(factors: np.ndarray) -> np.ndarray:
+    """The squared distances of all rows, (n, n)."""
+    centred = factors.astype(np.float64) - factors.mean(axis=0)
+    products = centred @ centred.T
+    squares = products.diagonal()
+    return (squares[:, None] + squares - 2 * products).clip(0)
+
+
+class PairProcess(NamedTuple):
+    """A process over pairs; a kernel that is None is the identity.
+
+    Examples
+    --------
+    >>> process = PairProcess(None, np.array([[1.0, 0.5], [0.5, 1.0]]))
+    >>> rows, columns = np.array([0]), np.array([0])
+    >>> process.of(process.coefficients((1, 2), (rows, columns), np.array([1.0]), [1.0])[0])
+    array([[0.5 , 0.25]])
+    """
+
+    rows: np.ndarray | None  # (m, m)
+    columns: np.ndarray | None  # (n, n)
+
+    def of(self, coefficients: np.ndarray) -> np.ndarray:
+        """The process of all pairs, from the coefficients A, (m, n)."""
+        found = coefficients if self.rows is None else self.rows @ coefficients
+        return found if self.columns is None else found @ self.columns
+
+    def coefficients(
+        self,
+        shape: tuple[int, int],
+        pairs: tuple[np.ndarray, np.ndarray],
+        residuals: np.ndarray,
+        noises: list[float],
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The coefficients A for each noise, (k, m, n).
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (m, n).
+        pairs : tuple of ndarray
+            Rows and columns of the residuals.
+        residuals : ndarray, shape (p,)
+        noises : list of float
+            The variances of the noise, above 0.
+        weights : ndarray, shape (p,), optional
+            w of each residual; one of 0 says nothing.
+        """
+        roots = np.ones(residuals.size) if weights is None else np.sqrt(weights)
+        grid, shifts = np.zeros(shape), np.array(noises) - min(noises)
+
+        def apply(x: np.ndarray) -> np.ndarray:
+            grid[pairs] = roots * x
+            return roots * self.of(grid)[pairs] + min(noises) * x
+
+        found = np.zeros((len(noises), *shape))
+        found[:, *pairs] = roots * _shifted(apply, roots * residuals, shifts)
+        return found
+
+
+def _shifted(apply: Apply, right: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """X with (A + shift) x = right for each shift >= 0, (k, n), by conjugate gradients for the smallest."""
+    found, steps = np.zeros((shifts.size, right.size)), np.tile(right, (shifts.size, 1))
+    left, step, size = right.copy(), right.copy(), float(right @ right)
+    ends, before, now = _ACCURACY**2 * size, np.ones(shifts.size), np.ones(shifts.size)  # factors of the residuals
+    length, turn = 1.0, 0.0
+    for _ in range(_STEPS):
+        if size <= ends:
+            break
+        moved = apply(step)
+        last, length = length, size / float(step @ moved)
+        after = now * before * last / (length * turn * (before - now) + before * last * (1 + shifts * length))
+        lengths = length * after / now
+        found += lengths[:, None] * steps
+        left -= length * moved
+        size, smaller = float(left @ left), size
+        turn = size / smaller
+        step = left + turn * step
+        steps = after[:, None] * left + (turn * after * lengths / (now * length))[:, None] * steps
+        before, now = now, after
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RowRegression:
+    """The process of rows, from the eigenvalues and eigenvectors of K, see the module.
+
+    Examples
+    --------
+    >>> regression = RowRegression.of(np.array([[1.0, 0.5], [0.5, 1.0]]), 1.0, intercept=False)
+    >>> values = np.array([[2.0], [0.0]])
+    >>> regression.left_out(values).round(3), regression.of_new(np.array([[1.0, 0.5]]), values).round(3)
+    (array([[ 2. ],
+           [-0.5]]), array([[0.933]]))
+    """
+
+    spectrum: np.ndarray  # (k,)
+    vectors: np.ndarray  # (k, k)
+    noise: float
+    intercept: bool
+
+    @classmethod
+    def of(cls, kernel: np.ndarray, noise: float, *, intercept: bool) -> Self:
+        """The process over a kernel of the rows, (k, k)."""
+        return cls(*np.linalg.eigh(kernel), noise, intercept)
+
+    def left_out(self, values: np.ndarray) -> np.ndarray:
+        """By how much each row differs from what all others say of it, (k, n)."""
+        solved, _ = self._solved(values)
+        diagonal = np.square(self.vectors) @ self._gains
+        if self.intercept:
+            ones = self._inverse(np.ones(diagonal.size))
+            diagonal = diagonal - np.square(ones) / ones.sum()
+        return solved / diagonal[:, None]
+
+    def of_new(self, near: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """What rows without values have, by their kernel with the others, (j, k), and the values of these, (k, n)."""
+        solved, level = self._solved(values)
+        return near @ solved + level
+
+    @property
+    def _gains(self) -> np.ndarray:
+        return 1 / (self.spectrum.clip(0) + self.noise)
+
+    def _inverse(self, values: np.ndarray) -> np.ndarray:
+        return self.vectors @ (self._gains * (self.vectors.T @ values).T).T
+
+    def _solved(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """P times values, (k, n), and the intercepts, (n,)."""
+        solved = self._inverse(values)
+        if not self.intercept:
+            return solved, np.zeros(values.shape[1])
+        ones = self._inverse(np.ones(len(values)))
+        level = ones @ values / ones.sum()
+        return solved - np.outer(ones, level), level
