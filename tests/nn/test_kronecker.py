@@ -12,7 +12,8 @@ NOISES = [4.0, 0.25, 1.0]
 
 
 def kernel(n: int, seed: int) -> np.ndarray:
-    return mended(np.corrcoef(np.random.default_rng(seed).standard_normal((n, 9))))[0]
+    rows = np.random.default_rng(seed).standard_normal((n, 9))
+    return mended(with_unit_diagonal(rows @ rows.T))[0]
 
 
 ROWS, COLUMNS = kernel(9, 1), kernel(12, 2)
