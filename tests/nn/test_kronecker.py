@@ -12,18 +12,20 @@ NOISES = [4.0, 0.25, 1.0]
 
 
 def kernel(n: int, seed: int) -> np.ndarray:
-    return mended(np.corrcoef(np.random.default_rng(seed).standard_normal((n, 9))))[0]
+    rows = np.random.default_rng(seed).standard_normal((n, 9))
+    return mended(with_unit_diagonal(rows @ rows.T))[0]
 
 
 ROWS, COLUMNS = kernel(9, 1), kernel(12, 2)
-PAIRS = np.nonzero(RNG.random((9, 12)) < 0.5)
+FIRST, SECOND = np.nonzero(RNG.random((9, 12)) < 0.5)
+PAIRS = FIRST, SECOND
 RESIDUALS = RNG.standard_normal(PAIRS[0].size)
 
 
 @pytest.mark.parametrize("weights", [None, RNG.uniform(0.5, 2, PAIRS[0].size)])
 @pytest.mark.parametrize("process", [PairProcess(ROWS, COLUMNS), PairProcess(None, COLUMNS), PairProcess(ROWS, None)])
 def test_all_noises_at_once_equal_dense_solves(process: PairProcess, weights: np.ndarray | None) -> None:
-    rows, columns = (np.eye(n) if each is None else each for each, n in zip(process, (9, 12), strict=True))
+    rows, columns = (np.eye(n) if each is None else np.asarray(each) for each, n in zip(process, (9, 12), strict=True))
     own = rows[np.ix_(PAIRS[0], PAIRS[0])] * columns[np.ix_(PAIRS[1], PAIRS[1])]
     found = process.coefficients((9, 12), PAIRS, RESIDUALS, NOISES, weights)
     for noise, coefficients in zip(NOISES, found, strict=True):
