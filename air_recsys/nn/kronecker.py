@@ -25,6 +25,7 @@ import numpy as np
 
 Apply = Callable[[np.ndarray], np.ndarray]
 _ACCURACY, _STEPS = 1e-6, 100  # of the residuals, for the smallest noise; more steps make no better scores
+_SOLVED = 1e-30  # the residual of a larger shift, as a fraction of that of the smallest
 _LEAST = 1e-9  # of the largest eigenvalue, below which a negative one is rounding
 
 
@@ -143,14 +144,17 @@ def _shifted(apply: Apply, right: np.ndarray, shifts: np.ndarray) -> np.ndarray:
             break
         moved = apply(step)
         last, length = length, size / float(step @ moved)
-        after = now * before * last / (length * turn * (before - now) + before * last * (1 + shifts * length))
-        lengths = length * after / now
+        going = now > _SOLVED  # a larger shift is solved sooner
+        below = length * turn * (before - now) + before * last * (1 + shifts * length)
+        after = np.divide(now * before * last, below, out=np.zeros_like(now), where=going)
+        lengths = length * np.divide(after, now, out=np.zeros_like(now), where=going)
         found += lengths[:, None] * steps
         left -= length * moved
         size, smaller = float(left @ left), size
         turn = size / smaller
         step = left + turn * step
-        steps = after[:, None] * left + (turn * after * lengths / (now * length))[:, None] * steps
+        turns = turn * lengths / length * np.divide(after, now, out=np.zeros_like(now), where=going)
+        steps = after[:, None] * left + turns[:, None] * steps
         before, now = now, after
     return found
 

@@ -92,3 +92,14 @@ def test_similarities_without_a_diagonal_get_the_largest_one() -> None:
 def test_squared_distances() -> None:
     factors = np.array([[0, 0], [3, 4], [3, 0]], dtype=np.float32) + 1e3
     np.testing.assert_allclose(squared_distances(factors), [[0, 25, 9], [25, 0, 16], [9, 16, 0]], atol=1e-6)
+
+
+def test_a_noise_that_is_solved_long_before_the_smallest_stays_solved() -> None:
+    rng = np.random.default_rng(4)
+    root = rng.standard_normal((60, 60))
+    process, rows = PairProcess(root @ root.T, None), np.arange(60)
+    residuals, noises = rng.standard_normal(60), [1e-3, 1e9]
+    found = process.coefficients((60, 1), (rows, np.zeros(60, dtype=int)), residuals, noises)
+    expected = np.linalg.solve(root @ root.T + 1e9 * np.eye(60), residuals)
+    np.testing.assert_allclose(found[1, :, 0], expected, rtol=1e-6)
+    assert np.isfinite(found).all()
