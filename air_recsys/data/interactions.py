@@ -29,7 +29,7 @@ from air_recsys.data.columns import (
     usual_column,
     wide_frame,
 )
-from air_recsys.data.doubts import doubts_about_ids, doubts_about_times, doubts_about_zeros
+from air_recsys.data.doubts import doubts_about_answers, doubts_about_ids, doubts_about_times, doubts_about_zeros
 from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
@@ -586,6 +586,7 @@ class Interactions:
         if self.rating_scale is None:
             check_no_code(self._ratings)
             doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
+            doubts += doubts_about_answers(self._ratings)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
