@@ -129,7 +129,7 @@ def doubts_about_new(known: IdIndex, ids: np.ndarray) -> Iterator[tuple[bool, st
 
 
 def _turned(users: IdIndex, items: IdIndex) -> str | None:
-    """Return which id of a wide table tells that it has items in rows: titles, or names such as "user 7"; else None."""
+    """Return which id, a title or one such as "user 7", tells that a wide table has items in rows; None without."""
     titles, others = (
         [id for id in index.ids.tolist() if isinstance(id, str) and _OF_TITLES.search(id)] for index in (users, items)
     )

@@ -81,9 +81,8 @@ def asked_pairs(user_ids: Any, item_ids: Any) -> tuple[np.ndarray, np.ndarray]:
     if item_ids is None:
         table = as_pandas(user_ids)
         if not isinstance(table, pd.DataFrame):
-            raise DataError(
-                f"expected users and items, or a table with the columns user and item, found one {type(table).__name__}"
-            )
+            found = type(table).__name__
+            raise DataError(f"expected users and items, or a table with the columns user and item, found one {found}")
         user_ids, item_ids = (table[name] for name in pair_columns(table))
     return asked_ids(user_ids, "user"), asked_ids(item_ids, "item")
 

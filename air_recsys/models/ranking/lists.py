@@ -53,9 +53,9 @@ def recommend_with(
         raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(asked)
     if (unknown := state.data.users.lookup(asked) < 0).any():
-        found = f"{np.count_nonzero(unknown)} of {asked.size} user(s) are unknown, such as {quoted(asked[unknown].item(0))}"
-        known = f"known are such as {quoted(state.data.user_ids.item(0))}"
-        warnings.warn(f"{found}: what is popular is listed; {known}", DataWarning, stacklevel=3)
+        found, known = quoted(asked[unknown].item(0)), quoted(state.data.user_ids.item(0))
+        told = f"{np.count_nonzero(unknown)} of {asked.size} users are unknown, such as {found} (known are such as "
+        warnings.warn(f"{told}{known}): what is popular is listed", DataWarning, stacklevel=3)
     block = allowed.n_together(n)
     starts = range(0, max(1, asked.size), block)
     lists = partial(popular_lists, popular, allowed)
