@@ -683,7 +683,7 @@ def as_interactions(
                 array = np.atleast_2d(as_float(data))
             except DataError as error:
                 raise DataError(f"{error}; if a row is one rating, {_LONG_ARRAY}") from None
-            check_not_long(list(array.T), _LONG_ARRAY)
+            check_not_long(list(array.T) if array.ndim == 2 else [], _LONG_ARRAY)
         return Interactions.from_dense(data, missing=missing, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "

@@ -468,6 +468,7 @@ FRAMES: dict[str, tuple[Any, str]] = {
     ),
     "items in named rows": (pd.DataFrame([[5, 3], [4, 2]], ["movie1", "movie2"]), "'movie1' looks like an item"),
     "a few with zeros": ([[5, 3, 0], [4, 0, 1], [1, 1, 5]], "every pair has a rating: a 0 counts as a rating"),
+    "two tables": ((LONG_FRAME, LONG_FRAME), "2-D array .users x items., found 3 dimension"),
     "rounded ids": (LONG_FRAME.assign(user=[2.0**60, 2.0**60, 2.0**61, 2.0**62]), "may have lost digits"),
 }
 
