@@ -193,13 +193,3 @@ def test_positions_are_no_ids_and_flags_no_positions():
     named = pd.DataFrame({0: ["x"], "age": [30]}, index=[9])
     with pytest.warns(DataWarning, match="trained without the user features .'age'.: they are not read"):
         model.partial_fit(pd.DataFrame({"user": [9], "item": [0], "rating": [5.0]}), user_features=named)
-
-
-@pytest.mark.parametrize("side", ["user", "item"])
-def test_ids_of_rows_are_told(side):
-    table = pd.DataFrame({"user": np.arange(30) // 5, "item": np.arange(30) % 5, "rating": np.arange(30) % 4 + 1.0})
-    BiasModel().fit(table)
-    with pytest.warns(
-        DataWarning, match=f"each of 30 ratings has a {side} of its own, .* are the {side} ids those of"
-    ):
-        BiasModel().fit(table.assign(**{side: np.arange(30)}))

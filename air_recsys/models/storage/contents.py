@@ -30,7 +30,6 @@ from air_recsys.models.storage.files import (
 from air_recsys.storage.reading import checked_csr
 
 _LITTLE = 0.1  # of the largest weight, as of weights that sum to 1
-_SOME = 25  # ratings, of which two should have one user
 _HOLDS = "a model file holds ids that are all integers or all strings"
 _NO_FEATURES: dict[str, Any] = {}
 _HIDDEN = "hidden_"
@@ -197,12 +196,7 @@ def check_kept(data: Interactions, stacklevel: int) -> None:
             DataWarning,
             stacklevel=stacklevel,
         )
-    for index, places in ((data.users, data.user_index), (data.items, data.item_index)):
-        if data.n_ratings >= _SOME and np.bincount(places).max() == 1:
-            told = (
-                f"each of {data.n_ratings} ratings has a {index.kind} of its own, so that none can be learned: are the"
-            )
-            warnings.warn(f"{told} {index.kind} ids those of rows?", DataWarning, stacklevel=stacklevel)
+    for index in (data.users, data.items):
         if kind := _other_type(index.ids):
             warnings.warn(
                 f"{_HOLDS}, found {kind} among the {index.kind} ids: save will refuse the model; give them as text",
