@@ -135,7 +135,6 @@ def test_a_column_of_flags_is_no_flag(kind, models):
         models[kind].predict(0, "a", unknown=np.array(["mean", "warn"]))
 
 
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 def test_an_unknown_pair_of_likes_is_in_the_unit_of_lists(models):
     model = models["likes"]
     counts = model.interactions_.to_frame()["item"].value_counts()

@@ -286,7 +286,6 @@ def test_callbacks_and_paths_that_are_none_are_refused_before_any_work(model):
 SEED = 0
 
 
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 @pytest.mark.parametrize(("n_operations", "n_threads", "seed"), [(240, 4, 0), (60, 2, 1), (60, 2, 2), (60, 3, 3)])
 def test_operations_of_several_threads_have_a_serial_history(n_operations, n_threads, seed):
     rows, notes = threads_on_a_model(n_operations, n_threads, seed)
@@ -326,7 +325,6 @@ def history(place: Path) -> tuple[list[Call], list[Swap]]:
     return calls, states
 
 
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 def test_writes_that_were_lost_and_answers_of_no_state_that_was_current_are_found(tmp_path: Path):
     calls, swaps = history(tmp_path)
 

@@ -207,4 +207,4 @@ class Life(RuleBasedStateMachine):
 Life.TestCase.settings = settings(
     max_examples=20, stateful_step_count=12, suppress_health_check=[HealthCheck.too_slow]
 )
-TestLife = pytest.mark.filterwarnings("ignore:.* users are unknown")(Life.TestCase)
+TestLife = Life.TestCase

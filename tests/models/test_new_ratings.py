@@ -309,7 +309,6 @@ def test_what_is_not_known_is_refused(some, change, error, message):
         some.fold_in(new)
 
 
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 def test_new_items_are_solved_from_known_users_and_answer_all_questions(some):
     fans = of([f"u{i}" for i in range(10)], "new", [4.5 if i % 2 == 0 else 1.5 for i in range(10)])
     alone = some.fold_in(fans, side="item")
@@ -332,7 +331,6 @@ def test_new_items_are_solved_from_known_users_and_answer_all_questions(some):
     assert (alone.interactions_.n_users, alone.interactions_.n_items) == (len(users), 1)
 
 
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 def test_means_for_unknown_ids_are_those_of_the_training(some):
     alone = some.fold_in(NEW)
     for user, item in (("nobody", "i3"), ("nobody", "no item")):

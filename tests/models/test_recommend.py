@@ -25,7 +25,6 @@ from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models import GraphRanker
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* users are unknown")
 COLUMNS = ["user", "item", "score", "rank", "source"]
 
 

@@ -245,7 +245,6 @@ def with_empty_users() -> GraphRanker:
 
 
 @pytest.mark.order
-@pytest.mark.filterwarnings("ignore:.* users are unknown")
 @pytest.mark.parametrize("choice", [{}, {"exclude": [0]}, {"items": [4, 19, 8]}, {"exclude_seen": False}])
 def test_users_without_items_get_what_is_popular(with_empty_users, blocks_of, choice):
     model, asked = with_empty_users, [7, 1, 3, 2, 500]
