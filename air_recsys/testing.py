@@ -31,6 +31,14 @@ __all__ = ["ContractTests"]
 _LISTS = ["user", "item", "score", "rank", "source"]
 
 
+@contextlib.contextmanager
+def _with_unknown_users() -> Iterator[None]:
+    """Hide the warnings of lists of users who are not known."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* what is popular is listed", errors.DataWarning)
+        yield
+
+
 class ContractTests:
     """Tests of a model class for pytest: a subclass says how a model is made.
 
@@ -165,6 +173,7 @@ class ContractTests:
             with refused(errors.ParameterError, "unknown must be one of 'warn', 'mean', 'error', found 'skip'"):
                 ask(first, item, unknown="skip")
 
+    @_with_unknown_users()
     def test_lists_are_of_the_best_unseen_items(self) -> None:
         """A shorter list is the start of a longer one; a user who is not known gets what is popular."""
         model, table = self.fitted(), self.data()
@@ -184,6 +193,7 @@ class ContractTests:
         first = model.recommend([*users, "nobody"], 2, exclude_seen=False)
         pd.testing.assert_frame_equal(first, whole[whole["rank"] <= 2].reset_index(drop=True))
 
+    @_with_unknown_users()
     def test_lists_are_of_the_items_that_are_allowed(self) -> None:
         """To all, or to each user."""
         model = self.fitted()
@@ -242,6 +252,7 @@ class ContractTests:
             assert getattr(again, name, None) == getattr(model, name, None)
         assert again.save(tmp_path / "again.air").read_bytes() == path.read_bytes()
 
+    @_with_unknown_users()
     def test_eight_threads_get_the_answers_of_one(self, tmp_path: Path) -> None:
         """A model may be asked by several threads at a time."""
         model = self.fitted()
@@ -312,6 +323,7 @@ def answers_of(model: Any) -> list[np.ndarray]:
     return [all_scores(model), *(found.to_numpy(dtype=str) for found in lists)]
 
 
+@_with_unknown_users()
 def assert_same_answers(first: Any, second: Any) -> None:
     """Both models answer every question alike, to the bit, and were trained alike."""
     for one, other in zip(answers_of(first), answers_of(second), strict=True):

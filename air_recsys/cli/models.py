@@ -221,7 +221,7 @@ def recommend(
         ids = ids or new["user"].unique().tolist()
     how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "none of the .* users is known", DataWarning)  # which a note tells
+        warnings.filterwarnings("ignore", ".* what is popular is listed", DataWarning)  # which a note tells
         if new is not None and isinstance(loaded, GraphRanker):
             found = _folded_lists(loaded, new, ids, how)
         else:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.data.columns import usual_column
 from air_recsys.data.ids import IdIndex, folded_text, plain_text
 from air_recsys.exceptions import quoted
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
-_FEW = 25  # ratings, of which zeros tell nothing
+_FEW, _FEWEST = 25, 9  # ratings, of which zeros tell nothing, also in a full table of them
 _NO_IDS = {"total", "totals", "grand total", "subtotal"}
 _BESIDE = {"all", "sum", "mean", "average", "avg", "median", "std", "count", "age", "sex", "gender", "zip", "zipcode"}
 """Names that rows and columns of a wide table have where these are no users and items."""
@@ -21,9 +22,11 @@ MISSING = frozenset(
     ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
 )
 """Texts that other programs write for what is missing."""
+_OF_TITLES, _TITLED = re.compile(r"\b(the|of|and)\b|\(\d{4}\)", re.IGNORECASE), 0.1  # and their least share
 _SHOWN = 5  # new ids that are told
 _SOME = 10_000  # ratings that stand for all
 _DECADES = 1e4  # between the least and the largest of ratings that are no grades
+_NO_ANSWERS, _OFTEN = (7, 8, 9, 66, 77, 88, 97, 98, 99), 0.02  # values, and their least share
 _MANY, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
 
 
@@ -41,6 +44,8 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
     names = set() if header else set(items.ids.tolist())
     for each in (id for id in names if isinstance(id, str) and id.endswith(".1") and id[:-2] in names):
         yield f"{each!r} beside {each[:-2]!r} is what pandas makes of a second column of one name, and is another item"
+    if not header and (found := _turned(users, items)):
+        yield f"{found}: users stand in rows and items in columns; otherwise transpose the table (frame.T)"
     if header and users.lookup(header[:1])[0] >= 0 and items.lookup(header[1:])[0] >= 0:
         yield f"the names of the columns, {header[0]!r} and {header[1]!r}, are ids: is the header there twice?"
 
@@ -48,15 +53,32 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
 def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
     """Yield a line about zeros below other ratings: all pairs have one, or of whole ratings they are many or far."""
     n_zeros, is_full = ratings.size - np.count_nonzero(ratings), ratings.size == n_pairs
-    if not n_zeros or ratings.size < _FEW or not (is_full or (ratings == np.trunc(ratings)).all()):
+    is_small, are_whole = ratings.size < _FEW, bool((ratings == np.trunc(ratings)).all())
+    if not n_zeros or ratings.size < _FEWEST or not (are_whole or (is_full and not is_small)):
         return
     some = np.unique(ratings[:: max(1, ratings.size // _SOME)])
     some, share = some[some != 0], n_zeros / ratings.size
     is_far = some.size > 2 and some[0] > 2 * np.diff(some).min()
     is_many = share >= 0.5 or (share >= 0.2 and n_zeros > 3 * np.count_nonzero(ratings == 1))
-    if some.size > 1 and some[0] > 0 and (is_full or is_far or is_many):
+    if some.size > 1 + is_small and some[0] > 0 and (is_full or is_far or is_many):
         found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
         yield f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
+
+
+def doubts_about_answers(ratings: np.ndarray) -> Iterator[str]:
+    """Yield a line about 9, 99, ..., which stand for no answer in questionnaires, well above all other grades."""
+    some = ratings[:: max(1, ratings.size // _SOME)]
+    values, counts = np.unique(some, return_counts=True)
+    n_grades = 1 + int(np.argmax(np.append(np.diff(values) != 1, True)))
+    grades, codes, n_codes = values[:n_grades], values[n_grades:], counts[n_grades:].sum()
+    if n_grades < 3 or grades[0] not in (0, 1) or not 0 < codes.size <= 3 or n_codes < max(2, _OFTEN * some.size):
+        return
+    if np.isin(codes, _NO_ANSWERS).all() and codes[0] >= grades[-1] + 3:
+        found = f"{np.count_nonzero(ratings >= codes[0])} ratings are {', '.join(f'{code:g}' for code in codes)}"
+        yield (
+            f"{found}, the others in {grades[0]:g}..{grades[-1]:g}: drop those that mean no answer (in the shell "
+            f"--missing {codes[0]:g}), or state rating_scale=({grades[0]:g}, {codes[-1]:g})"
+        )
 
 
 def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
@@ -104,6 +126,20 @@ def doubts_about_new(known: IdIndex, ids: np.ndarray) -> Iterator[tuple[bool, st
     for is_other, each, other in sorted(near)[:_SHOWN]:
         differs = f"differs from {quoted(other)} only in case, blanks, leading zeros or forms of Unicode"
         yield not is_other, f"the new {known.kind} id {quoted(each)} {differs}: is that one meant?"
+
+
+def _turned(users: IdIndex, items: IdIndex) -> str | None:
+    """Return which id, a title or one such as "user 7", tells that a wide table has items in rows; None without."""
+    titles, others = (
+        [id for id in index.ids.tolist() if isinstance(id, str) and _OF_TITLES.search(id)] for index in (users, items)
+    )
+    if len(titles) >= max(2, _TITLED * len(users)) and not others:
+        return f"the row {quoted(titles[0])} looks like an item"
+    for index, role, place in ((items, "user", "column"), (users, "item", "row")):
+        names = (str(id) for id in index.ids.tolist())
+        if all(name[-1:].isdigit() and usual_column(role, role, [name.rstrip("0123456789")]) for name in names):
+            return f"the {place} {quoted(index.ids.item(0))} looks like {'a user' if role == 'user' else 'an item'}"
+    return None
 
 
 def _odd(ids: list[Any]) -> dict[str, list[Any]]:

@@ -29,7 +29,7 @@ from air_recsys.data.columns import (
     usual_column,
     wide_frame,
 )
-from air_recsys.data.doubts import doubts_about_ids, doubts_about_times, doubts_about_zeros
+from air_recsys.data.doubts import doubts_about_answers, doubts_about_ids, doubts_about_times, doubts_about_zeros
 from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
@@ -586,6 +586,7 @@ class Interactions:
         if self.rating_scale is None:
             check_no_code(self._ratings)
             doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
+            doubts += doubts_about_answers(self._ratings)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
@@ -682,7 +683,7 @@ def as_interactions(
                 array = np.atleast_2d(as_float(data))
             except DataError as error:
                 raise DataError(f"{error}; if a row is one rating, {_LONG_ARRAY}") from None
-            check_not_long(list(array.T), _LONG_ARRAY)
+            check_not_long(list(array.T) if array.ndim == 2 else [], _LONG_ARRAY)
         return Interactions.from_dense(data, missing=missing, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "

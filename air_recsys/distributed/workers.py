@@ -168,7 +168,9 @@ class RecommendJob:
             {each: given[each] for each in asked} if isinstance(given, dict) else given
             for given in (self.items, self.exclude)
         )
-        lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude, device=self.device)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* what is popular is listed")  # which `n_unknown` tells
+            lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude, device=self.device)
         return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 
 

@@ -182,13 +182,14 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         self.check(left.data)
         return self.learn(left.data)
 
-    def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
+    def predict(self, user_ids: Any, item_ids: Any = None, *, unknown: Unknown = "warn") -> np.ndarray:
         """The score of each pair.
 
         Parameters
         ----------
         user_ids, item_ids : id or iterable of ids
-            Pairs, position by position; a single id goes with all of the other side.
+            Pairs, position by position; a single id goes with all of the other side. A table with the columns user and
+            item may stand for both, as `cross_val_predict` of scikit-learn gives it.
         unknown : {"warn", "mean", "error"}
             A pair with an id that is not in the training data gets the mean rating of its known side, or of all
             ratings if both ids are unknown. "warn" warns with the number of such pairs and the nearest known ids, and

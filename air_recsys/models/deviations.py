@@ -110,7 +110,7 @@ class PredictsDeviations(Recommender):
     def predict(
         self,
         user_ids: Any,
-        item_ids: Any,
+        item_ids: Any = None,
         *,
         unknown: Unknown = "warn",
         return_std: Literal[False] = False,
@@ -121,7 +121,7 @@ class PredictsDeviations(Recommender):
     def predict(
         self,
         user_ids: Any,
-        item_ids: Any,
+        item_ids: Any = None,
         *,
         unknown: Unknown = "warn",
         return_std: Literal[True],
@@ -131,7 +131,7 @@ class PredictsDeviations(Recommender):
     def predict(
         self,
         user_ids: Any,
-        item_ids: Any,
+        item_ids: Any = None,
         *,
         unknown: Unknown = "warn",
         return_std: bool = False,

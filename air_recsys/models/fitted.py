@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
 from air_recsys.data.interactions import Interactions
@@ -19,10 +18,11 @@ from air_recsys.models.kernels import KernelResiduals
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
 from air_recsys.storage.markup import card
+from air_recsys.storage.pickled import Pickled
 from air_recsys.storage.validation import check_integer, check_parameters
 
 
-class FittedModel(BaseEstimator):
+class FittedModel(Pickled):
     """An estimator that holds what it has learned as one value; the attributes read from that."""
 
     _state: FittedState | None = None
@@ -37,8 +37,7 @@ class FittedModel(BaseEstimator):
             check_integer("random_state", state)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in dict(state).items() if name not in self._not_copied}
+        return {name: value for name, value in super().__getstate__().items() if name not in self._not_copied}
 
     def _fitted(self) -> FittedState:
         """The state of this moment; a method asks once, since the next one may be another."""

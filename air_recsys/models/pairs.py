@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.columns import pair_columns
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.data.interactions import Interactions, is_matrix
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
@@ -75,7 +77,13 @@ def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) ->
 
 
 def asked_pairs(user_ids: Any, item_ids: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of both sides of the pairs that a caller asks for."""
+    """The ids of both sides of the pairs that a caller asks for, or those of a table that stands for both."""
+    if item_ids is None:
+        table = as_pandas(user_ids)
+        if not isinstance(table, pd.DataFrame):
+            found = type(table).__name__
+            raise DataError(f"expected users and items, or a table with the columns user and item, found one {found}")
+        user_ids, item_ids = (table[name] for name in pair_columns(table))
     return asked_ids(user_ids, "user"), asked_ids(item_ids, "item")
 
 

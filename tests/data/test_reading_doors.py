@@ -426,6 +426,10 @@ DOUBTS = {
     "ann,Tom &amp; Jerry,5\nbob,Tom & Jerry,3\n": "differ from others only in .* forms of Unicode or HTML",
     rows_of(str, str, lambda u, i: 0 if u == i else 5 + i): "17 % of the ratings are 0: a 0 counts as a rating",
     rows_of(str, str, lambda u, i: 0 if u % 3 == 0 else 2 + i): "33 % of the ratings are 0: a 0 counts as a rating",
+    rows_of(
+        str, str, lambda u, i: 9 if u == i else 1 + i % 4
+    ): "5 ratings are 9, the others in 1..4: drop those that mean",
+    rows_of(str, str, lambda u, i: 8 + u % 2 if u == i else i): "5 ratings are 8, 9, the others in 0..4: drop those",
     "1.0,x,5\n2.0,x,3\n1,y,2\n": "ids such as '1.0' have a point or an exponent",
     "ann, x,5\nbob,y,3\n": "ids such as ' x' begin or end with a blank",
     "ann,Ame\u0301lie,5\nbob,Am\u00e9lie,3\n": "differ from others only in .* forms of Unicode",
@@ -457,6 +461,14 @@ FRAMES: dict[str, tuple[Any, str]] = {
     "a list of rows": ([("ann", "x", 5), ("bob", "y", 3)], r"if a row is one rating, make it a table"),
     "margins": (LONG_FRAME.pivot_table(index="user", columns="item", values="rating", margins=True), "'All' counts"),
     "ids of two types": (LONG_FRAME.assign(user=np.array([1, "1", 2, "x"], object)), "as text and as number"),
+    "titles in rows": (pd.DataFrame([[5, 3], [4, 2], [1, 2]], ["Alien (1979)", "Fargo", "The Matrix"]), "row 'Alien"),
+    "users in columns": (
+        pd.DataFrame([[5, 3], [4, 2]], list("xy"), ["user 1", "user 2"]),
+        "'user 1' looks like a user",
+    ),
+    "items in named rows": (pd.DataFrame([[5, 3], [4, 2]], ["movie1", "movie2"]), "'movie1' looks like an item"),
+    "a few with zeros": ([[5, 3, 0], [4, 0, 1], [1, 1, 5]], "every pair has a rating: a 0 counts as a rating"),
+    "two tables": ((LONG_FRAME, LONG_FRAME), "2-D array .users x items., found 3 dimension"),
     "rounded ids": (LONG_FRAME.assign(user=[2.0**60, 2.0**60, 2.0**61, 2.0**62]), "may have lost digits"),
 }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import air_recsys
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
@@ -80,10 +83,31 @@ def test_one_foreign_id_does_not_refuse_the_others(kind, models):
 
 
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
-def test_lists_of_users_of_whom_none_is_known_are_told(kind, models):
-    with pytest.warns(DataWarning, match="none of the 2 users is known, such as 8: known are such as 0; what"):
-        assert (models[kind].recommend([8, 9], 1)["source"] == "popular").all()
-    assert models[kind].recommend([8, 0], 1)["source"].tolist() == ["popular", "model"]
+@pytest.mark.parametrize(("asked", "told"), [([8, 9], "2 of 2"), ([8], "1 of 1"), ([0, 8], "1 of 2")])
+def test_lists_of_unknown_users_are_told(kind, asked, told, models):
+    with pytest.warns(DataWarning, match=rf"{told} users are unknown, such as 8 \(known are such as 0\): what is pop"):
+        found = models[kind].recommend(asked, 1)
+    assert found["source"].tolist() == ["model" if user == 0 else "popular" for user in asked]
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_a_table_of_pairs_stands_for_users_and_items(kind, models):
+    model = models[kind]
+    table = model.interactions_.to_frame()
+    assert model.predict(table).tolist() == model.predict(table["user"], table["item"]).tolist()
+    with pytest.raises(DataError, match="users and items, or a table with the columns user and item, found one ndarr"):
+        model.predict(table.to_numpy())
+    with pytest.raises(DataError, match="expected a table with the columns user and item, found"):
+        model.predict(table[["user", "rating"]])
+
+
+@pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
+def test_pickles_of_other_versions_are_told(kind, models, monkeypatch):
+    content = pickle.dumps(models[kind])
+    assert pickle.loads(content).predict(0, "a") == models[kind].predict(0, "a")
+    monkeypatch.setattr("air_recsys.storage.pickled.__version__", "9.9")
+    with pytest.warns(DataWarning, match=f"that air_recsys {air_recsys.__version__} pickled is read by 9.9: fit it"):
+        assert pickle.loads(content).predict(0, "a") == models[kind].predict(0, "a")
 
 
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])

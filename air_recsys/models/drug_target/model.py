@@ -12,7 +12,6 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -53,6 +52,7 @@ from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
+from air_recsys.storage.pickled import Pickled
 from air_recsys.storage.validation import check_choice, check_integer, check_parameters, check_real, integer, real
 from air_recsys.training import Callback, check_callbacks
 
@@ -60,7 +60,7 @@ _AXES = {"user": 0, "drug": 0, "item": 1, "target": 1}
 
 
 @dataclass(eq=False, repr=False)
-class DrugTargetAIR(CommonQuestions, BaseEstimator):
+class DrugTargetAIR(CommonQuestions, Pickled):
     """Completion of a drug-target matrix with learned graphs of the drugs and of the targets.
 
     Completion and graphs are computed in turn, each exactly: see `air_recsys.models.drug_target.completion`.

@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import DataError, DataWarning
+from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
@@ -52,14 +52,15 @@ def recommend_with(
     if asked.dtype == object and (missing := np.flatnonzero(pd.isna(asked))).size:
         raise DataError(f"expected user ids, found {missing.size} missing, the first at position {missing[0]}")
     state.data.users.check_type(asked)
-    if asked.size > 1 and (state.data.users.lookup(asked) < 0).all():
-        told = f"none of the {asked.size} users is known, such as {asked.item(0)!r}: known are such as "
-        warnings.warn(f"{told}{state.data.user_ids.item(0)!r}; what is popular is listed", DataWarning, stacklevel=3)
+    if (unknown := state.data.users.lookup(asked) < 0).any():
+        found, known = quoted(asked[unknown].item(0)), quoted(state.data.user_ids.item(0))
+        told = f"{np.count_nonzero(unknown)} of {asked.size} users are unknown, such as {found} (known are such as "
+        warnings.warn(f"{told}{known}): what is popular is listed", DataWarning, stacklevel=3)
     block = allowed.n_together(n)
     starts = range(0, max(1, asked.size), block)
-    unknown = partial(popular_lists, popular, allowed)
+    lists = partial(popular_lists, popular, allowed)
     blocks = (np.arange(start, min(start + block, asked.size)) for start in starts)
-    frames = [_recommend_block(best, state, asked[rows], rows, unknown, clips, served) for rows in blocks]
+    frames = [_recommend_block(best, state, asked[rows], rows, lists, clips, served) for rows in blocks]
     if len(frames) == 1:
         return frames[0]
     # An empty column has no type of its own and would spoil that of the others.
