@@ -85,11 +85,14 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         shifts, spreads (n,) : of models that know of time, else None: what items add to a rating at the end of the
         training, and the variance of what items and users add at any time
     strength, near_starts (n + 1,), near_items, near_weights : of models whose item graph carries residuals, else None:
-        see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them; what
-        kernels of given similarities add is left out
+        see `air_recsys.nn.residuals`; the items near each, one item after the other, and the edges to them
     near_features (n, g), lasting : features of the items whose products are a part beside the graph, and what ratings
         of one moment share, else None
     """
+    if state.chosen.kernels is not None:
+        raise ParameterError(
+            "expected a model without kernels of given similarities, found one that has them: fold_in solves it in Python"
+        )
     arrays, n_items = equations.arrays, state.data.n_items
     draws = arrays.known("user", np.arange(n_items), new=True)
     covariances = draws[0].columns.covariance

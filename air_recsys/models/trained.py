@@ -322,7 +322,7 @@ class TrainedRecommender(SolvesRows):
         users, items = agreements(data, residuals, state.factors, n_edges)
         shown = Snapshot.of([None if each is None else each.graph for each in (users, items)], data)
         state = replace(state, user_graph=shown.user_graph, item_graph=shown.item_graph)
-        strength = self.settled(state.chosen.values).residual_strength
+        strength = 0.0 if state.chosen.kernels else self.settled(state.chosen.values).residual_strength
         if strength == 0 or items is None or state.equations is None or not state.factors.item_factors.shape[1]:
             return state
         if strength == "auto":

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, SimilarityGraph
+from air_recsys.exceptions import ParameterError
 from air_recsys.models import kernels
+from air_recsys.models.portable import portable_fold_in
 
 M, N, NEW = 40, 60, 4  # the last of both have no ratings
 USERS, ITEMS = [f"u{number:02}" for number in range(M)], [f"i{number:02}" for number in range(N)]
@@ -204,3 +206,11 @@ def test_weights_and_times_go_with_it() -> None:
     assert "as kernels" in fitted.search_line_
     explained = fitted.explain(USERS[0], ITEMS[5], timestamp=5 * 10**7)
     assert explained.total() == pytest.approx(explained.score, abs=1e-5)
+
+
+def test_pages_and_settings_say_what_scores_are_made_of() -> None:
+    fitted = model()
+    assert fitted.settings_["graph_residuals"] == 0
+    assert fitted.item_graph_ is not None
+    with pytest.raises(ParameterError, match="without kernels of given similarities"):
+        portable_fold_in(fitted)
