@@ -91,7 +91,7 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
     """
     if state.chosen.kernels is not None:
         raise ParameterError(
-            "expected a model without kernels of given similarities, found one that has them: fold_in solves it in Python"
+            "expected a model without kernels of given similarities, found one with them: fold_in solves it in Python"
         )
     arrays, n_items = equations.arrays, state.data.n_items
     draws = arrays.known("user", np.arange(n_items), new=True)
