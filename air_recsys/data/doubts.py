@@ -22,7 +22,7 @@ MISSING = frozenset(
     ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
 )
 """Texts that other programs write for what is missing."""
-_OF_TITLES, _TITLED = re.compile(r"\b(the|of|and)\b|\(\d{4}\)", re.IGNORECASE), 0.1  # and their least share
+_OF_TITLES, _TITLED = re.compile(r"\b(the|of|and)\b|\(\d{4}\)", re.IGNORECASE), 0.2  # and their least share
 _SHOWN = 5  # new ids that are told
 _SOME = 10_000  # ratings that stand for all
 _DECADES = 1e4  # between the least and the largest of ratings that are no grades
@@ -53,8 +53,10 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
 def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
     """Yield a line about zeros below other ratings: all pairs have one, or of whole ratings they are many or far."""
     n_zeros, is_full = ratings.size - np.count_nonzero(ratings), ratings.size == n_pairs
-    is_small, are_whole = ratings.size < _FEW, bool((ratings == np.trunc(ratings)).all())
-    if not n_zeros or ratings.size < _FEWEST or not (are_whole or (is_full and not is_small)):
+    if not n_zeros or ratings.size < _FEWEST:
+        return
+    is_small = ratings.size < _FEW
+    if (is_small or not is_full) and not (ratings == np.trunc(ratings)).all():
         return
     some = np.unique(ratings[:: max(1, ratings.size // _SOME)])
     some, share = some[some != 0], n_zeros / ratings.size

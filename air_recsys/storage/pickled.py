@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from air_recsys import __version__
 from air_recsys.exceptions import DataWarning
 
 _VERSION = "_air_recsys_version"
@@ -18,11 +18,15 @@ class Pickled(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {**state, _VERSION: __version__}
+        return {**state, _VERSION: _present()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
-        if (version := own.pop(_VERSION, "before 0.2")) != __version__:
-            told = f"a {type(self).__name__} that air_recsys {version} pickled is read by {__version__}"
+        if (version := own.pop(_VERSION, "before 0.2")) != (present := _present()):
+            told = f"a {type(self).__name__} that air_recsys {version} pickled is read by {present}"
             warnings.warn(f"{told}: fit it again, or keep models by save and load", DataWarning, stacklevel=2)
         super().__setstate__(own)
+
+
+def _present() -> str:
+    return sys.modules["air_recsys"].__version__  # which imports this module
