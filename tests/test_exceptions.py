@@ -44,7 +44,7 @@ def test_every_error_is_one_of_ours_and_bad_data_a_value_error():
     assert issubclass(DataError, ValueError)
 
 
-DATA = Interactions.from_dense(np.arange(12.0).reshape(4, 3) % 5)
+DATA = Interactions.from_dense(1 + np.arange(12.0).reshape(4, 3) % 5)
 GRAPH = SimilarityGraph(np.ones((3, 3)), "abc")
 IMAGE = np.ones((20, 20))
 ANEW = ("air_recsys.adapters.", "air_recsys.distributed.scoring", "air_recsys.distributed.workers")  # imported again

@@ -114,8 +114,8 @@ class SurpriseAIR(AlgoBase):
     >>> algo = SurpriseAIR(n_sweeps=20, device="cpu", random_state=0).fit(trainset)
     >>> algo.predict("a", "x").est > algo.predict("a", "y").est
     True
-    >>> len(algo.get_neighbors(trainset.to_inner_uid("a"), k=2))
-    2
+    >>> len(algo.get_neighbors(trainset.to_inner_uid("b"), k=1))
+    1
     """
 
     trainset: Trainset = _UNSET

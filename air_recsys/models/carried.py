@@ -47,10 +47,10 @@ class CarriedResiduals:
         self._whole: np.ndarray | None = None
         self._n_asked = 0
 
-    def towards(self, near: Csr, *, apart: bool = False, features: np.ndarray | None = None) -> CarriedResiduals:
+    def towards(self, near: Csr, features: np.ndarray | None = None) -> CarriedResiduals:
         """The same for other items, by the known ones near each, (k, n_items), and by features, see `RowProcesses`."""
         other = copy(self)
-        other.processes = replace(self.processes, near=near, apart=apart, near_features=features)
+        other.processes = replace(self.processes, near=near, near_features=features)
         other._whole = None
         return other
 

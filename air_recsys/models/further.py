@@ -145,8 +145,8 @@ def _times_of(data: Interactions, reads_times: bool) -> np.ndarray | None:
 
 
 def numbers_of(data: Interactions) -> np.ndarray | None:
-    """What is known of the items of data, (n_items, g)."""
-    return None if data.item_features is None else data.item_features.numbers().astype(np.float64)
+    """The features of the items of data, (n_items, g); given similarities are none."""
+    return None if data.item_features is None else data.item_features.values.astype(np.float64)
 
 
 def time_scale(users: np.ndarray, times: np.ndarray) -> float:

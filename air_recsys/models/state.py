@@ -340,7 +340,7 @@ class FittedState:
         degrees = np.asarray(known.item_graph.to_scipy().sum(axis=1))
         whole = with_new_items(known.carried, factors, sp.csr_array(sp.vstack(rows)), degrees)
         features = self.further.scaled(numbers_of(self.data))
-        return whole.towards(whole.processes.asked[degrees.size :], apart=True, features=features)
+        return whole.towards(whole.processes.asked[degrees.size :], features)
 
     @property
     def carried_errors(self) -> tuple[float, float] | None:

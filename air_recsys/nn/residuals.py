@@ -10,9 +10,9 @@ eigenvalues in 0..1. Of the residuals :math:`r = y - s` of a row at its own colu
 
 .. math:: f = t K_{\cdot o}\, a, \qquad (W^{-1} + t K_{oo})\, a = r.
 
-At a column of its own, f is what the other columns say: the diagonal of K is left out there.
+At a column of its own, f is what the other columns say: the diagonal of K, what a column has for itself, is left out.
 
-:math:`t K` may have further parts, of moments and features (`air_recsys.nn.row_kernels`), which are left out as well.
+:math:`t K` may have further parts, of moments and features (`air_recsys.nn.row_kernels`).
 
 Products with K take a time that is linear in the entries, so conjugate gradients solve the equations of many rows at
 once, each row with its own steps: it has the same bits beside any others.
@@ -54,8 +54,6 @@ class RowProcesses:
         Of the columns, in a unit in which their products are part of t K, see `air_recsys.nn.row_kernels.in_unit`.
     near_features : ndarray, shape (k, g), optional
         Those of the columns that are asked for, by default `features` itself.
-    apart : bool
-        Whether the columns that are asked for are none of the others.
     lasting : Lasting, optional
         A part of t K that fades in time, of rows whose times are known.
 
@@ -72,7 +70,6 @@ class RowProcesses:
     near: Csr | None = None
     features: np.ndarray | None = None
     near_features: np.ndarray | None = None
-    apart: bool = False
     lasting: Lasting | None = None
 
     @classmethod
@@ -113,10 +110,6 @@ class RowProcesses:
         if self.features is None:
             return found
         found += np.asarray(coefficients @ self.features) @ self._asked_features.T
-        if self.apart:
-            return found
-        own = sp.coo_array(coefficients)
-        found[own.row, own.col] -= own.data * np.square(self.features).sum(axis=1)[own.col]
         return found
 
     def at(
@@ -147,51 +140,32 @@ class RowProcesses:
             own[places] = 0.0
         found *= self.strength / 2
         if self.features is not None or times is not None:
-            found += self._further_at(sp.coo_array(coefficients), rows, columns, times)
+            found += self._further_at(coefficients, rows, columns, times)
         return found
 
     def _further_at(
-        self,
-        coefficients: sp.coo_array,
-        rows: np.ndarray,
-        columns: np.ndarray,
-        times: tuple[np.ndarray, np.ndarray] | None,
+        self, coefficients: Csr, rows: np.ndarray, columns: np.ndarray, times: tuple[np.ndarray, np.ndarray] | None
     ) -> np.ndarray:
-        """The parts of features and of what lasts, at pairs, without those of the pairs' own entries, (p,)."""
-        found, place = np.zeros(rows.size), self._own_entries(coefficients, rows, columns)
-        of_own = np.where(place >= 0, coefficients.data[place], 0.0) if coefficients.nnz else found.copy()
+        """The parts of features and of what lasts, at pairs, (p,)."""
+        found = np.zeros(rows.size)
         if self.features is not None:
-            taken = coefficients.tocsr() @ self.features  # (b, g)
+            taken = np.asarray(coefficients @ self.features)  # (b, g)
             for pairs in _parts(0, rows.size, np.full(rows.size, self.features.shape[1])):
-                asked = self._asked_features[columns[pairs]]  # (p, g)
-                found[pairs] = ((taken[rows[pairs]] - of_own[pairs, None] * asked) * asked).sum(axis=1)
-        if times is not None and self.lasting is not None and coefficients.nnz:
-            own = coefficients.row, times[0], coefficients.data
-            apart = np.abs(times[1] - times[0][place])
-            found += self.lasting.at(own, (rows, times[1])) - of_own * self.lasting.covariance(apart)
+                found[pairs] = (taken[rows[pairs]] * self._asked_features[columns[pairs]]).sum(axis=1)
+        if times is not None and self.lasting is not None:
+            kept = sp.coo_array(coefficients)
+            found += self.lasting.at((kept.row, times[0], kept.data), (rows, times[1]))
         return found
 
     def between(self, asked: int, columns: np.ndarray) -> np.ndarray:
-        """The covariance t K of a column that is asked for with others, but for what lasts, (k,); 0 with itself."""
+        """What coefficients at some columns count in f at a column that is asked for, but for what lasts, (k,)."""
         found = self.strength / 2 * self.asked[[asked]].toarray()[0, columns]
-        if self.features is None:
-            return found
-        products = self.features[columns] @ self._asked_features[asked]
-        return found + products * (1 if self.apart else columns != asked)
+        return found if self.features is None else found + self.features[columns] @ self._asked_features[asked]
 
     @property
     def _asked_features(self) -> np.ndarray:
         assert self.features is not None
         return self.features if self.near_features is None else self.near_features
-
-    def _own_entries(self, kept: sp.coo_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The place of each pair among the entries, which are sorted; -1 of a pair that is none, (p,)."""
-        if self.apart or not kept.nnz:
-            return np.full(rows.size, -1)
-        n = np.int64(self.edges.shape[0])
-        entries, pairs = kept.row * n + kept.col, rows * n + columns
-        place = np.searchsorted(entries, pairs).clip(max=kept.nnz - 1)
-        return np.where(entries[place] == pairs, place, -1)
 
     def _blocks(self, rows: Csr) -> list[tuple[int, int]]:
         """Stretches of rows whose equations are formed at a time."""

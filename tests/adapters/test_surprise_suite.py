@@ -51,7 +51,7 @@ class KNNWithMeans(Variant, sim_options={"user_based": False}):
     pass
 
 
-class KNNBaseline(Variant, graph_neighbors=None, adjacency="global_sum"):
+class KNNBaseline(Variant, graph_neighbors=None):
     pass
 
 

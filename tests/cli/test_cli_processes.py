@@ -18,7 +18,7 @@ from air_recsys.cli import app, main
 def files(tmp_path_factory):
     """Names that not every locale can show, and a model of them."""
     folder = tmp_path_factory.mktemp("files")
-    items, ratings = ["æble", "æble", "x", "y", "y", "z"], [1, 2, 3, 4, 5, 3]
+    items, ratings = ["æble", "æble", "æble", "y", "y", "z"], [1, 2, 3, 4, 5, 3]
     frame = pd.DataFrame({"user": ["ann", "bjørn", "曉明"] * 2, "item": items, "rating": ratings})
     frame.to_csv(folder / "ratings.csv", index=False)
     data = Interactions.from_frame(frame)

@@ -153,11 +153,11 @@ def test_moments_and_features_have_their_part_of_dense_equations(weighted: bool)
         matrix = np.diag(1 / weights[entries]) + of_columns[np.ix_(own, own)] + lasting
         solved = np.linalg.solve(matrix, residuals.data[entries])
         np.testing.assert_allclose(found.data[entries], solved, atol=1e-6)
-        others = own != np.arange(residuals.shape[1])[:, None]  # (n, k)
+        of_others = of_columns - processes.strength / 2 * np.eye(residuals.shape[1])
         asked_at = moments.reshape(residuals.shape)[row][:, None]
-        np.testing.assert_allclose(steady[row], (of_columns[:, own] * others) @ solved, atol=1e-5)
+        np.testing.assert_allclose(steady[row], of_others[:, own] @ solved, atol=1e-5)
         lasts = 2.0 * np.exp(-np.abs(asked_at - when) / 3.0)
-        np.testing.assert_allclose(at[row], ((of_columns[:, own] + lasts) * others) @ solved, atol=1e-5)
+        np.testing.assert_allclose(at[row], (of_others[:, own] + lasts) @ solved, atol=1e-5)
         shares = [processes.between(column, own) @ found.data[entries] for column in range(residuals.shape[1])]
         np.testing.assert_allclose(shares, steady[row], atol=1e-10)
 

@@ -90,8 +90,10 @@ class FindsSettings(TrainedRecommender):
 
     def _takes_kernels(self, chosen: Selection, engine: Any, training: Interactions) -> bool:
         """Whether given similarities of both sides may be kernels of what a posterior leaves."""
+        if not isinstance(engine, PosteriorEngine) or not takes_kernels(training):
+            return False
         left_out = self.settled(chosen.values).residual_strength == 0
-        return isinstance(engine, PosteriorEngine) and not left_out and takes_kernels(training)
+        return not left_out and not any(getattr(engine.solver, name) == 0 for name in STRENGTH_NAMES)
 
     def _chosen_form(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         forms = self._forms(training)

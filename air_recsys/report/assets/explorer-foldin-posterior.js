@@ -63,7 +63,7 @@ class FoldIn {
   near(item) {
     const found = new Float64Array(this.picked.length);
     if (!this.carried) return found;
-    this.picked.forEach((other, at) => (found[at] = other === item ? 0 : this.likeness(item, other) * this.carried[at]));
+    this.picked.forEach((other, at) => (found[at] = this.likeness(item, other) * this.carried[at]));
     this.edgesOf(item, (other, weight) => {
       const at = this.places.get(other);
       if (at !== undefined) found[at] += (this.strength / 2) * weight * this.carried[at];
