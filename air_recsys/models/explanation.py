@@ -48,8 +48,9 @@ class Explanation:
     rated_items, similar_users : Contributions
         Contributions to the personal score by source: `rows`, and the `total` of those with and without a row.
     near_items : Contributions
-        What the item graph carries to the item from rated items near it: the share of each in the part of the score
-        that factors and biases leave, see `air_recsys.nn.residuals`.
+        What the item graph carries to the item from rated items near it, and features or given similarities from
+        rated ones: the share of each in the part of the score that factors and biases leave, see
+        `air_recsys.nn.residuals` and `air_recsys.models.kernels`.
     graph_edges : Contributions
         Another view of the same contributions, so *not* a further part of the score: the contribution through each
         edge of the item graph.

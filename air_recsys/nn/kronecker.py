@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+import torch
+
+from air_recsys.graphs import laplacian
 
 Apply = Callable[[np.ndarray], np.ndarray]
 _ACCURACY, _STEPS = 1e-6, 100  # of the residuals, for the smallest noise; more steps make no better scores
@@ -74,10 +77,8 @@ def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 def squared_distances(factors: np.ndarray) -> np.ndarray:
     """The squared distances of all rows, (n, n)."""
-    centred = factors.astype(np.float64) - factors.mean(axis=0)
-    products = centred @ centred.T
-    squares = products.diagonal()
-    return (squares[:, None] + squares - 2 * products).clip(0)
+    centred = torch.from_numpy(factors.astype(np.float64) - factors.mean(axis=0))
+    return laplacian.squared_distances(centred, centred).numpy()
 
 
 class PairProcess(NamedTuple):

@@ -107,9 +107,8 @@ class RowProcesses:
         """The processes f of rows at all columns that are asked for, but for what lasts, (b, k)."""
         reached = self.edges if self.near is None else sp.csr_array(self.near.T)  # edges are symmetric
         found = sp.csr_array(coefficients @ reached).toarray() * (self.strength / 2)
-        if self.features is None:
-            return found
-        found += np.asarray(coefficients @ self.features) @ self._asked_features.T
+        if self.features is not None:
+            found += np.asarray(coefficients @ self.features) @ self._asked_features.T
         return found
 
     def at(
