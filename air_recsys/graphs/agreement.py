@@ -30,7 +30,8 @@ _WIDTH = 0.25  # h
 _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
-_BLOCK = 2_000_000  # entries of a dense block of rows, and of pairs gone through at a time
+_BLOCK = 2_000_000  # entries of pairs gone through at a time
+_NO_RESIDUAL = 1e-150  # in place of 0
 
 
 class Agreement(NamedTuple):
@@ -131,8 +132,7 @@ def _weights(
     counts = np.diff(residuals.indptr).astype(np.float64)
     shared, agreed = _shared(residuals, first, second)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
-    square = float(np.square(residuals.data).mean()) if residuals.nnz else 0.0
-    agreement = agreed / ((shared + _SHRUNK) * square) if square else np.zeros(shared.size)
+    agreement = agreed / (shared + _SHRUNK)
     near = np.exp(-_distances(points, first, second) / unit) if unit else np.ones(first.size)
     return near * jaccard, _FLOOR + agreement.clip(min=0)
 
@@ -156,50 +156,18 @@ def _median_distance(points: np.ndarray) -> float:
 
 
 def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,)."""
-    m, n = residuals.shape
-    indptr, counts = residuals.indptr.astype(np.int64), np.diff(residuals.indptr)
-    swapped = counts[first] < counts[second]  # the row with more columns is dense, the other one is gone through
-    dense, gone = np.where(swapped, second, first), np.where(swapped, first, second)
-    order = np.argsort(dense, kind="stable")
+    """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,).
+
+    The residuals are in the unit of their root mean square.
+    """
+    root = float(np.sqrt(np.square(residuals.data).mean())) if residuals.nnz else 0.0
+    values = residuals.data / root if root else residuals.data
+    stored = np.where(values == 0, _NO_RESIDUAL, values)  # a product of 0 would not be stored, and not be counted
+    rows = sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
+    counts = np.diff(residuals.indptr).astype(np.int64)
+    blocks = np.cumsum(counts[first] + counts[second]) // _BLOCK
     shared, agreed = np.zeros(first.size), np.zeros(first.size)
-    step = max(1, _BLOCK // n)
-    for start in range(0, m, step):
-        rows = residuals[start : start + step]
-        values, stored = np.zeros(rows.shape), np.zeros(rows.shape, dtype=bool)
-        place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices
-        values[place], stored[place] = rows.data, True
-        block = order[slice(*np.searchsorted(dense[order], (start, start + step)))]
-        for pairs in np.array_split(block, max(1, int(counts[gone[block]].sum() // _BLOCK) + 1)):
-            sizes = counts[gone[pairs]]
-            entries = ranges(indptr[gone[pairs]], sizes)
-            own, columns = np.repeat(dense[pairs] - start, sizes), residuals.indices[entries]
-            shared[pairs] = reduced(np.add, stored[own, columns].astype(np.float64), sizes)
-            agreed[pairs] = reduced(np.add, values[own, columns] * residuals.data[entries], sizes)
+    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1):
+        products = rows[first[pairs]].multiply(rows[second[pairs]])  # (b, n)
+        shared[pairs], agreed[pairs] = np.diff(products.indptr), products.sum(axis=1)
     return shared, agreed
-
-
-def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers from each start on, as many as its size, one after the other.
-
-    Examples
-    --------
-    >>> ranges(np.array([5, 0]), np.array([2, 3]))
-    array([5, 6, 0, 1, 2])
-    """
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
-
-
-def reduced(by: np.ufunc, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """What an operation makes of successive stretches of some sizes, each by itself; 0 of an empty one.
-
-    Examples
-    --------
-    >>> reduced(np.add, np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
-    array([3., 0., 3.])
-    """
-    found, some = np.zeros(sizes.size), sizes > 0
-    if some.any():
-        found[some] = by.reduceat(values, (np.cumsum(sizes) - sizes)[some])
-    return found

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.graphs.agreement import ranges, reduced
 from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.metrics.checks import Csr
 from air_recsys.nn.row_kernels import Chains, Lasting
@@ -259,3 +258,29 @@ def _parts(first: int, last: int, sizes: np.ndarray) -> list[slice]:
     n_parts = int(sizes.sum()) // _ENTRIES + 1
     edges = np.linspace(first, last, n_parts + 1).astype(np.int64)
     return [slice(start, stop) for start, stop in itertools.pairwise(edges) if start < stop]
+
+
+def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers from each start on, as many as its size, one after the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
+
+
+def reduced(by: np.ufunc, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """What an operation makes of successive stretches of some sizes, each by itself; 0 of an empty one.
+
+    Examples
+    --------
+    >>> reduced(np.add, np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
+    array([3., 0., 3.])
+    """
+    found, some = np.zeros(sizes.size), sizes > 0
+    if some.any():
+        found[some] = by.reduceat(values, (np.cumsum(sizes) - sizes)[some])
+    return found

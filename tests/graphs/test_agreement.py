@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.graphs.agreement import agreement_graphs, ranges, reduced
+from air_recsys.graphs.agreement import agreement_graphs
 
 
 def rows_and_residuals(m: int = 30, n: int = 40, seed: int = 0) -> tuple[np.ndarray, sp.csr_array]:
@@ -85,12 +85,6 @@ def test_residuals_that_are_all_zero_leave_a_graph_of_shared_columns() -> None:
 def test_points_that_are_all_equal_are_all_near() -> None:
     _, residuals = rows_and_residuals()
     assert agreement_graphs(np.zeros((30, 3)), residuals, n_edges=4).graph.nnz
-
-
-def test_stretches_of_numbers_and_their_sums() -> None:
-    assert ranges(np.array([3, 3, 0]), np.array([0, 2, 1])).tolist() == [3, 4, 0]
-    assert reduced(np.add, np.arange(4.0), np.array([0, 3, 0, 1, 0])).tolist() == [0, 3, 0, 3, 0]
-    assert reduced(np.add, np.zeros(0), np.zeros(3, np.int64)).tolist() == [0, 0, 0]
 
 
 def test_the_blind_graph_does_not_look_at_the_residuals() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.nn.residuals import RowProcesses, solved_by_rows
+from air_recsys.nn.residuals import RowProcesses, ranges, reduced, solved_by_rows
 from air_recsys.nn.row_kernels import Lasting
 
 
@@ -170,3 +170,9 @@ def test_with_all_parts_a_row_has_the_same_bits_alone_and_beside_others() -> Non
         own = times[slice(*residuals.indptr[row : row + 2])]
         alone = processes.coefficients(sp.csr_array(residuals[[row]]), None, own)
         assert (alone.toarray()[0] == whole[row]).all()
+
+
+def test_stretches_of_numbers_and_their_sums() -> None:
+    assert ranges(np.array([3, 3, 0]), np.array([0, 2, 1])).tolist() == [3, 4, 0]
+    assert reduced(np.add, np.arange(4.0), np.array([0, 3, 0, 1, 0])).tolist() == [0, 3, 0, 3, 0]
+    assert reduced(np.add, np.zeros(0), np.zeros(3, np.int64)).tolist() == [0, 0, 0]
