@@ -161,8 +161,8 @@ def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.n
     The residuals are in the unit of their root mean square.
     """
     root = float(np.sqrt(np.square(residuals.data).mean())) if residuals.nnz else 0.0
-    values = residuals.data / root if root else residuals.data
-    stored = np.where(values == 0, _NO_RESIDUAL, values)  # a product of 0 would not be stored, and not be counted
+    stored = residuals.data / (root or 1.0)
+    stored[stored == 0] = _NO_RESIDUAL  # a product of 0 would not be stored, and not be counted
     rows = sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
     counts = np.diff(residuals.indptr).astype(np.int64)
     blocks = np.cumsum(counts[first] + counts[second]) // _BLOCK
