@@ -8,10 +8,21 @@ if TYPE_CHECKING:
     from air_recsys.graphs import SimilarityGraph
     from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
     from air_recsys.models.loading import load
+    from air_recsys.models.ranking.reranking import rerank
 
 __version__ = "0.2.0.dev0"
 
-__all__ = ["AIR", "DMF", "BiasModel", "GlobalMean", "Interactions", "SimilarityGraph", "__version__", "load"]
+__all__ = [
+    "AIR",
+    "DMF",
+    "BiasModel",
+    "GlobalMean",
+    "Interactions",
+    "SimilarityGraph",
+    "__version__",
+    "load",
+    "rerank",
+]
 
 _HOMES = {
     "AIR": "air_recsys.models",
@@ -21,6 +32,7 @@ _HOMES = {
     "Interactions": "air_recsys.data.interactions",
     "SimilarityGraph": "air_recsys.graphs",
     "load": "air_recsys.models.loading",
+    "rerank": "air_recsys.models.ranking.reranking",
 }
 
 
