@@ -34,7 +34,8 @@ def bench_reranking(
     hidden = sp.csr_array((np.ones(columns.size), wanted), shape=(train.n_users, train.n_items))
     rows = []
     for wish, amount in [("none", 0.0)] + [(wish, amount) for wish in _WISHES for amount in amounts]:
-        found = rerank(lists, model, _N, groups=genres, **({} if wish == "none" else {wish: amount}))
+        asked: dict[str, Any] = {} if wish == "none" else {wish: amount}
+        found = rerank(lists, model, _N, groups=genres, **asked)
         items = np.full((train.n_users, _N), -1)
         users = train.users.lookup(found["user"].to_numpy())
         items[users, found["rank"] - 1] = train.items.lookup(found["item"].to_numpy())

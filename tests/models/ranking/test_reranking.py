@@ -91,20 +91,21 @@ def test_calibration_brings_the_groups_of_lists_to_those_of_users(model, lists):
 
 
 def test_no_group_has_more_than_its_number(model, lists):
-    brands = pd.Series(np.arange(N_ITEMS) % 4, model.interactions_.item_ids).map("brand {}".format)
-    found = rerank(lists, model, 6, groups=brands, per_group=2)
-    assert found.groupby(["user", found["item"].map(brands)]).size().max() == 2
-    first = rerank(lists, model, 6, groups=dict(brands), per_group=1)
-    assert (first.groupby("user").size() == 4).all()  # brands are all there are
+    brands = {item: f"brand {place % 4}" for place, item in enumerate(model.interactions_.item_ids.tolist())}
+    lists = lists.assign(brand=[brands[item] for item in lists["item"]])
+    found = rerank(lists, model, 6, groups=pd.Series(brands), per_group=2)
+    assert max(found.groupby(["user", "brand"]).size().tolist()) == 2
+    first = rerank(lists, model, 6, groups=brands, per_group=1)
+    assert first.groupby("user").size().tolist() == [4] * 7  # as many as there are brands
     for user, own in first.groupby("user"):  # the best of each brand
         of_user = lists[lists["user"] == user]
-        best = of_user.groupby(of_user["item"].map(brands), sort=False)["item"].first()
+        best = of_user.groupby("brand", sort=False)["item"].first()
         assert own["item"].tolist() == best.tolist()
 
 
 def test_lists_of_genres_count_in_each_of_them(model, lists):
     table = genres(model)
-    words = {item: [name for name in table if row[name]] for item, row in table.iterrows()}
+    words = {item: [name for name, own in zip(table, row, strict=True) if own] for item, *row in table.itertuples()}
     wanted = {"calibration": 0.5, "per_group": 5}
     pd.testing.assert_frame_equal(
         rerank(lists, model, 8, **wanted, groups=words), rerank(lists, model, 8, **wanted, groups=table)
