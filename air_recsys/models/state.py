@@ -290,9 +290,8 @@ class FittedState:
     def _influence_of_row(self, side: Side, row: int, others: np.ndarray, places: np.ndarray) -> np.ndarray:
         """How the ratings of a row influence its scores by its own factors and bias, (k, k)."""
         assert self.equations is not None
-        pair = np.full(others.size, row), others
-        noise = self.equations.noise(*(pair if side == "user" else pair[::-1]))
-        own = noise if self.data.weights is None else noise / self.data.weights[places]
+        users, items = (np.full(others.size, row), others)[:: 1 if side == "user" else -1]
+        own = self.equations.noise(users, items) / (1 if self.data.weights is None else self.data.weights[places])
         return self.equations.covariance(row, others, side) / own
 
     def process_of_unrated(self, side: Side) -> Unrated | None:
@@ -315,8 +314,7 @@ class FittedState:
 
     def _unrated_rows(self, side: Side) -> np.ndarray:
         """The positions of the rows of a side without ratings, ascending."""
-        data = self.of_side(side).data
-        index = data.user_index if side == "user" else data.item_index
+        index = getattr(self.of_side(side).data, f"{side}_index")
         return self.once(f"unrated {side}s", lambda: np.setdiff1d(np.arange(len(self.index(side))), index))
 
     def _of_unrated(self, side: Side, process: Unrated) -> UnratedRows:
@@ -324,8 +322,8 @@ class FittedState:
         source, rows = self.of_side(other_side(side)), self._unrated_rows(side)
 
         def make() -> CarriedResiduals:
-            over = RowProcesses.of_features(process.inputs(source.features(side)))
-            over = replace(over, lasting=self.further.lasting if side == "item" else None)
+            lasting = self.further.lasting if side == "item" else None
+            over = RowProcesses.of_features(process.inputs(source.features(side)), lasting)
             return CarriedResiduals(source.data, source.residuals_of_unrated(side), over, of_items=side == "user")
 
         carried = source.once(f"residuals of unrated {side}s", make)

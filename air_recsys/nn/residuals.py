@@ -78,9 +78,9 @@ class RowProcesses:
         return cls(scaled_adjacency(sp.csr_array(adjacency, dtype=np.float64)), strength)
 
     @classmethod
-    def of_features(cls, features: np.ndarray) -> RowProcesses:
-        """The processes whose covariance is the products of features of the columns, (n, d), alone."""
-        return cls(sp.csr_array((len(features), len(features))), 0.0, features=features)
+    def of_features(cls, features: np.ndarray, lasting: Lasting | None = None) -> RowProcesses:
+        """The processes without a graph: products of features of the columns, (n, d), and what lasts."""
+        return cls(sp.csr_array((len(features), len(features))), 0.0, features=features, lasting=lasting)
 
     @property
     def asked(self) -> Csr:
@@ -191,17 +191,13 @@ class RowProcesses:
 
     @staticmethod
     def _solved_by_features(features: np.ndarray, residuals: Csr, weights: np.ndarray | None) -> np.ndarray:
-        """The same without a graph: the smaller of the equations of a row's entries and of its features."""
+        """The same without a graph, by the equations of the weights of features."""
         found, roots = np.empty(residuals.nnz), np.ones(residuals.nnz) if weights is None else np.sqrt(weights)
         for start, stop in itertools.pairwise(residuals.indptr - residuals.indptr[0]):
             own, root = slice(start, stop), roots[start:stop]
             inputs, right = root[:, None] * features[residuals.indices[own]], root * residuals.data[own]
-            if stop - start < inputs.shape[1]:
-                solved = np.linalg.solve(inputs @ inputs.T + np.eye(stop - start), right)
-            else:
-                solved = np.linalg.solve(inputs.T @ inputs + np.eye(inputs.shape[1]), inputs.T @ right)
-                solved = right - inputs @ solved
-            found[own] = root * solved
+            solved = np.linalg.solve(inputs.T @ inputs + np.eye(inputs.shape[1]), inputs.T @ right)
+            found[own] = root * (right - inputs @ solved)
         return found
 
     def _covariances(self, residuals: Csr, times: np.ndarray | None) -> Apply:
