@@ -146,18 +146,14 @@ def test_new_rows_have_the_scores_that_partial_fit_gives_them(kind: str) -> None
     folded = fitted.fold_in(new, features=users)
     others = np.setdiff1d(fitted.interactions_.item_ids, new["item"])  # these also know what n1 says of them
     pairs = np.repeat(["n1", "n2"], others.size), np.tile(others, 2)
-    np.testing.assert_allclose(
-        folded.predict(*pairs), grown.predict(*pairs), atol=1e-5 if kind != "langevin" else 0.01
-    )
+    np.testing.assert_allclose(folded.predict(*pairs), grown.predict(*pairs), atol=near)
     assert np.abs(folded.predict(*pairs) - without(fitted).fold_in(new, features=users).predict(*pairs)).max() > 0.05
     again = ratings()[["user", "item", "rating"]].query("user == 'u0'").iloc[:1]
     grown = copy.deepcopy(fitted).partial_fit(again, item_features=items)
     folded = fitted.fold_in(None, features=items, side="item")
     others = np.setdiff1d(fitted.interactions_.user_ids, ["u0"])  # who is solved again
     pairs = np.repeat(others, 2), np.tile(["m1", "m2"], others.size)
-    np.testing.assert_allclose(
-        folded.predict(*pairs), grown.predict(*pairs), atol=1e-5 if kind != "langevin" else 0.01
-    )
+    np.testing.assert_allclose(folded.predict(*pairs), grown.predict(*pairs), atol=near)
     plain = without(fitted).fold_in(None, features=items, side="item")
     assert np.abs(folded.predict(*pairs) - plain.predict(*pairs)).max() > 0.05
 
