@@ -299,9 +299,9 @@ class FittedState:
         data, features = self.data, self.features(side)
         if features is None or not features.names:
             return None
-        rows, columns = (data.item_index, data.user_index)[:: 1 if side == "user" else -1]
+        pairs = (data.item_index, data.user_index) if side == "user" else (data.user_index, data.item_index)
         known = self.residuals_of_unrated(side), data.weights, features
-        return process_of_unrated(rows, columns, *known, partial(self._influence_of_row, other_side(side)))
+        return process_of_unrated(pairs, *known, partial(self._influence_of_row, other_side(side)))
 
     def residuals_of_unrated(self, side: Side) -> np.ndarray:
         """What is left of the ratings if no row of a side, whose features are known, had any, (n_ratings,)."""
@@ -356,12 +356,10 @@ class FittedState:
         unrated = [self._of_unrated(side, each) for side, each in processes if each and self._unrated_rows(side).size]
         if self.origin.item_graph is not None and (self.residual_strength or self.further != NOTHING):
             carried = self._carried_to_new() if self.alone == "item" else self._carried()
-        elif unrated:
-            nothing = RowProcesses.of_features(np.zeros((self.data.n_items, 0)))
-            carried = CarriedResiduals(self.data, self.residuals, nothing)
         else:
-            return None
-        return carried.beside(unrated) if unrated else carried
+            nothing = RowProcesses.of_features(np.zeros((self.data.n_items, 0)))
+            carried = CarriedResiduals(self.data, self.residuals, nothing) if unrated else None
+        return carried.beside(unrated) if carried and unrated else carried
 
     @property
     def kernel_residuals(self) -> KernelResiduals | None:

@@ -18,6 +18,7 @@ from air_recsys.models.further import looked_at
 from air_recsys.nn.leave_one_out import LeftOut, weighed
 from air_recsys.nn.row_kernels import wave_features
 
+Pairs = tuple[np.ndarray, np.ndarray]
 Influence = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 _ROWS, _MOST_OF_ROW = 100, 50  # whose ratings are left out
 _LEAST_GAIN = 1.0  # standard errors
@@ -48,20 +49,15 @@ class Unrated(NamedTuple):
 
 
 def process_of_unrated(
-    rows: np.ndarray,
-    columns: np.ndarray,
-    residuals: np.ndarray,
-    weights: np.ndarray | None,
-    known: Features,
-    influence: Influence,
+    pairs: Pairs, residuals: np.ndarray, weights: np.ndarray | None, known: Features, influence: Influence
 ) -> Unrated | None:
     """The processes that predict ratings which are left out of those of some rows; None where they do not.
 
     `residuals` are as if no column had ratings, the features those of columns, and `influence` takes a row, columns
     (k,) and positions (k,) among the ratings, and returns how the ratings there influence the scores there, (k, k).
     """
-    numbers = known.values[np.unique(columns)].astype(np.float64)
-    width = 2 * float(numbers.var(axis=0).sum())
+    rows, columns = pairs
+    width = 2 * float(known.values[np.unique(columns)].var(axis=0, dtype=np.float64).sum())
     if not width > 0:
         return None
     unit, left_out = Unrated(1.0, 1.0, width, 1.0), []

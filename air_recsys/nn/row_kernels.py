@@ -7,13 +7,12 @@ The process of a row (`air_recsys.nn.residuals`) has a covariance that is a sum.
 for entries at columns i and j with features :math:`\phi` and moments :math:`\tau`: what lasts some hours, and a weight
 of the row's own on each feature. Products with both take a time that is linear in the entries.
 
-A column without entries (an item that nobody has rated) has no place in the graph, and the factors that its features
-say. What these leave of a row's entries, as if all columns had none, is a process with the covariance
+A column without entries has the factors that its features say. What these leave, as if all columns had none, is a
+process with the covariance
 
 .. math:: a\, e^{-|x - x'|^2 / \ell} + b
 
-of features x: what a row thinks of columns that are alike, and of all that it chooses. The first part is taken as a
-sum of products of `wave_features`.
+of features x: what a row thinks of columns that are alike, by `wave_features`, and of all that it chooses.
 """
 
 from __future__ import annotations

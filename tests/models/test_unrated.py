@@ -188,7 +188,7 @@ def test_features_that_are_all_equal_change_nothing() -> None:
     equal = Features(known.encoding, np.ones_like(known.values))
     rows, columns = np.repeat(np.arange(9), 5), np.tile(np.arange(5), 9)
     nothing = lambda row, columns, places: np.zeros((columns.size,) * 2)  # noqa: E731
-    assert process_of_unrated(rows, columns, np.repeat(np.arange(9.0), 5), None, equal, nothing) is None
+    assert process_of_unrated((rows, columns), np.repeat(np.arange(9.0), 5), None, equal, nothing) is None
 
 
 def test_without_residuals_in_scores_there_is_none() -> None:
