@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import FEW_CANDIDATES, Agreement, agreement_graphs, agreement_with_known
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
+from air_recsys.models.rows import Side
 from air_recsys.nn.residuals import RowProcesses
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
@@ -33,25 +35,36 @@ class CarriedResiduals:
         What factors and biases leave of the ratings of `data`.
     processes : RowProcesses
         Of users over the items.
+    of_items : bool
+        The same of items over the users: all below with the sides exchanged.
 
     Coefficients are made for the users who are asked for; of few ratings all are kept once many have been. They are
     the same to the bit.
     """
 
-    def __init__(self, data: Interactions, residuals: np.ndarray, processes: RowProcesses) -> None:
-        self.processes, self._residuals = processes, of_pairs(data, residuals)
-        self._weights = None if data.weights is None else of_pairs(data, data.weights)
+    def __init__(
+        self, data: Interactions, residuals: np.ndarray, processes: RowProcesses, *, of_items: bool = False
+    ) -> None:
+        self.processes, self._residuals = processes, of_pairs(data, residuals, of_items=of_items)
+        self._weights = None if data.weights is None else of_pairs(data, data.weights, of_items=of_items)
         lasts = bool(processes.lasting) and data.timestamps is not None
         self._times = of_pairs(data, np.asarray(data.timestamps)) if lasts else None
         self._kept: Csr | None = None
         self._whole: np.ndarray | None = None
         self._n_asked = 0
+        self._unrated: Sequence[UnratedRows] = ()
 
     def towards(self, near: Csr, features: np.ndarray | None = None) -> CarriedResiduals:
         """The same for other items, by the known ones near each, (k, n_items), and by features, see `RowProcesses`."""
         other = copy(self)
         other.processes = replace(self.processes, near=near, near_features=features)
-        other._whole = None
+        other._whole, other._unrated = None, ()
+        return other
+
+    def beside(self, unrated: Sequence[UnratedRows]) -> CarriedResiduals:
+        """The same, with what is added to the scores of rows without ratings in its place."""
+        other = copy(self)
+        other._whole, other._unrated = None, unrated
         return other
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
@@ -70,7 +83,10 @@ class CarriedResiduals:
 
     def rows(self, users: np.ndarray) -> np.ndarray:
         """What is added to the scores of some users, for all items, (b, n_items)."""
-        return self.processes.of(self.coefficients(users))
+        found = self.processes.of(self.coefficients(users))
+        for each in self._unrated:
+            each.fill_rows(users, found)
+        return found
 
     def scores(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
         """What is added to the score of each pair of indices, at a time where given, (n,)."""
@@ -79,6 +95,8 @@ class CarriedResiduals:
         both = None if times is None or self._times is None else (self._times[different].data, times[order])
         found = np.empty(users.size)
         found[order] = self.processes.at(self.coefficients(different), place[order], items[order], both)
+        for each in self._unrated:
+            each.fill(users, items, times, found)
         return found
 
     def further_strengths(self) -> list[tuple[str, float]]:
@@ -103,14 +121,48 @@ class CarriedResiduals:
 
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What each rated item of a user adds to the score of an item, (k,): they sum to `scores`."""
+        for each in self._unrated:
+            if (of_unrated := each.shares(user, item, rated)) is not None:
+                return of_unrated
         own = self.coefficients(np.array([user])).toarray()[0, rated]
         return own * self.processes.between(item, rated)
 
 
-def of_pairs(data: Interactions, values: np.ndarray) -> Csr:
-    """Values of the ratings as a matrix of users and items, zeros included."""
-    shape = data.n_users, data.n_items
-    return sp.csr_array((values.astype(np.float64), (data.user_index, data.item_index)), shape=shape)
+class UnratedRows(NamedTuple):
+    """What is added to the scores of the rows of a side that have no ratings, see `air_recsys.models.unrated`."""
+
+    side: Side
+    rows: np.ndarray  # (k,), ascending
+    carried: CarriedResiduals  # of the other side, towards these
+
+    def fill_rows(self, users: np.ndarray, found: np.ndarray) -> None:
+        """Write it into what is added to the scores of some users for all items, (b, n_items)."""
+        if self.side == "item":
+            found[:, self.rows] = self.carried.rows(users)
+        elif (asked := np.isin(users, self.rows)).any():
+            places, processes = np.searchsorted(self.rows, users[asked]), self.carried.processes
+            towards = self.carried.towards(sp.csr_array(processes.asked[places]), processes.asked_features[places])
+            found[asked] = towards.rows(np.arange(found.shape[1])).T
+
+    def fill(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None, found: np.ndarray) -> None:
+        """Write it into what is added to the scores of pairs, at a time where given, (n,)."""
+        own, others = (users, items) if self.side == "user" else (items, users)
+        if (asked := np.isin(own, self.rows)).any():
+            at = None if times is None else times[asked]
+            found[asked] = self.carried.scores(others[asked], np.searchsorted(self.rows, own[asked]), at)
+
+    def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray | None:
+        """What each rated item of a user adds to the score of an item without ratings, (k,); None for others."""
+        if self.side == "user" or item not in self.rows:
+            return None
+        return self.carried.shares(user, int(np.searchsorted(self.rows, item)), rated)
+
+
+def of_pairs(data: Interactions, values: np.ndarray, *, of_items: bool = False) -> Csr:
+    """Values of the ratings as a matrix of users and items, zeros included, or of items and users."""
+    shape, pairs = (data.n_users, data.n_items), (data.user_index, data.item_index)
+    shape, pairs = (shape[::-1], pairs[::-1]) if of_items else (shape, pairs)
+    return sp.csr_array((values.astype(np.float64), pairs), shape=shape)
 
 
 def agreements(

@@ -55,9 +55,9 @@ def explain(
         of_time += float((state.carried.scores(*place, times) - state.carried.scores(*place))[0])
     rated = from_sources.sources.rated
     carried = np.zeros(rated.size) if state.carried is None else state.carried.shares(user, item, rated)
-    by_others = 0.0  # who rated similar items
-    if state.kernel_residuals is not None:
-        by_others = state.kernel_residuals.score(user, item) - float(carried.sum())
+    by_others = 0.0  # who rated similar items, or what users alike say of a user without ratings
+    if state.carried is not None and (state.kernel_residuals is not None or not rated.size):
+        by_others = state.carried.score(user, item) - float(carried.sum())
     unlimited = sum(offsets) + personal + of_time + float(carried.sum()) + by_others
     return Explanation(
         *pair,

@@ -125,7 +125,7 @@ def _left_out(
 ) -> list[LeftOut]:
     """What the errors of some users follow from, with parts of these strengths, moments first."""
     known, lasting, rows = parts.scaled(numbers_of(data)), parts.lasting, []
-    for user, places in _looked_at(data, times):
+    for user, places in looked_at(data.user_index, times, data.weights, _USERS, _MOST_OF_USER, data.n_users):
         items = data.item_index[places]
         kernels = []
         if lasting is not None and times is not None:
@@ -162,18 +162,20 @@ def time_scale(users: np.ndarray, times: np.ndarray) -> float:
     return _GAPS * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
 
 
-def _looked_at(data: Interactions, times: np.ndarray | None) -> list[tuple[int, np.ndarray]]:
-    """Some users, and the positions of their ratings, of many a stretch in time."""
-    order = np.argsort(data.user_index, kind="stable") if times is None else np.lexsort((times, data.user_index))
-    starts = np.searchsorted(data.user_index[order], np.arange(data.n_users + 1))
+def looked_at(
+    rows: np.ndarray, times: np.ndarray | None, weights: np.ndarray | None, n_rows: int, most: int, size: int = 0
+) -> list[tuple[int, np.ndarray]]:
+    """So many rows (of `size`), and the positions of their ratings, of many a stretch in time, or in an order."""
+    order = np.argsort(rows, kind="stable") if times is None else np.lexsort((times, rows))
+    size = size or int(rows.max()) + 1
+    starts = np.searchsorted(rows[order], np.arange(size + 1))
     rng, found = np.random.default_rng(0), []
-    for user in rng.permutation(data.n_users):
-        first, last = starts[user : user + 2]
-        if len(found) == _USERS:
+    for row in rng.permutation(size):
+        first, last = starts[row : row + 2]
+        if len(found) == n_rows:
             break
         if last - first > 1:
-            first = first if last - first <= _MOST_OF_USER else rng.integers(first, last - _MOST_OF_USER + 1)
-            places = order[first : min(last, first + _MOST_OF_USER)]
-            kept = places if data.weights is None else places[data.weights[places] > 0]
-            found.append((int(user), kept))
+            first = first if last - first <= most else rng.integers(first, last - most + 1)
+            places = order[first : min(last, first + most)]
+            found.append((int(row), places if weights is None else places[weights[places] > 0]))
     return found

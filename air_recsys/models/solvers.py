@@ -201,9 +201,9 @@ class Sweeping(Solver):
         near the rated ones, see `air_recsys.nn.residuals`. In the unit of the variance of the noise. "auto" is 8,
         or 0 if the residuals of near items do not agree by more than three standard errors, see
         `air_recsys.models.carried.agreement_beyond_fit`; 0 leaves it out. With it, features of items and times have
-        parts of their own if these predict training ratings that are left out, see `air_recsys.models.further`. Given
-        similarities of both sides take its place where they predict hidden ratings better, see
-        `air_recsys.models.kernels`; 0 leaves these out, too.
+        parts of their own if these predict training ratings that are left out, see `air_recsys.models.further`, and so
+        have users and items without ratings, see `air_recsys.models.unrated`. Given similarities of both sides take
+        its place where they predict hidden ratings better, see `air_recsys.models.kernels`; 0 leaves these out, too.
     time : {None, "drift"}
         "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
         scales and strengths, see `air_recsys.nn.drift.drift`.

@@ -19,15 +19,16 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.agreement import N_EDGES
-from air_recsys.models.carried import CarriedResiduals, agreements, of_pairs, with_new_items
+from air_recsys.models.carried import CarriedResiduals, UnratedRows, agreements, of_pairs, with_new_items
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.kernels import KernelResiduals
 from air_recsys.models.learned import Ending, Factors, Selection
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
-from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
+from air_recsys.models.rows import SIDES, Folded, RowSolver, ScoreContributions, Side, Sources, other_side
 from air_recsys.models.spread import Spread, facts_of
+from air_recsys.models.unrated import Unrated, process_of_unrated
 from air_recsys.nn.residuals import RowProcesses
 
 Value = TypeVar("Value")
@@ -81,8 +82,12 @@ class RowEquations(Protocol):
         """The standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
-    def covariance(self, user: int, items: np.ndarray) -> np.ndarray:
+    def covariance(self, user: int, items: np.ndarray, side: Side = "user") -> np.ndarray:
         """The covariances of the scores of a user at some items, by what is not known of the user, (k, k)."""
+        ...
+
+    def unrated(self, state: FittedState, side: Side, known: np.ndarray) -> Folded:
+        """What rows of a side with known features (n, g) would be without ratings, in the state of the training."""
         ...
 
     def uncertainties(self, side: Side) -> np.ndarray:
@@ -140,6 +145,8 @@ class FittedState:
         Strength of what the item graph carries from rated items to others, `air_recsys.nn.residuals`; 0 for none.
     further : Further
         What moments and features carry beside it.
+    unrated : tuple of Unrated, optional
+        The processes for users and for items without ratings, None where there is none.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -163,6 +170,7 @@ class FittedState:
     calibration: RankCalibration | None = None
     residual_strength: float = 0.0
     further: Further = NOTHING
+    unrated: tuple[Unrated | None, Unrated | None] = (None, None)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -279,6 +287,49 @@ class FittedState:
             found = np.eye(items.size) - own[:, None] * np.linalg.inv(np.linalg.inv(rest) * own + changing)
         return found + np.diag(of_items.clip(min=0) / own)
 
+    def _influence_of_row(self, side: Side, row: int, others: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """How the ratings of a row influence its scores by its own factors and bias, (k, k)."""
+        assert self.equations is not None
+        users, items = (np.full(others.size, row), others)[:: 1 if side == "user" else -1]
+        own = self.equations.noise(users, items) / (1 if self.data.weights is None else self.data.weights[places])
+        return self.equations.covariance(row, others, side) / own
+
+    def process_of_unrated(self, side: Side) -> Unrated | None:
+        """The process for rows of a side without ratings that gains on ratings which are left out."""
+        data, features = self.data, self.features(side)
+        if features is None or not features.names:
+            return None
+        pairs = (data.item_index, data.user_index) if side == "user" else (data.user_index, data.item_index)
+        known = self.residuals_of_unrated(side), data.weights, features
+        return process_of_unrated(pairs, *known, partial(self._influence_of_row, other_side(side)))
+
+    def residuals_of_unrated(self, side: Side) -> np.ndarray:
+        """What is left of the ratings if no row of a side, whose features are known, had any, (n_ratings,)."""
+        features, origin = self.features(side), self.origin
+        assert features is not None
+        assert origin.equations is not None
+        rows = origin.equations.unrated(origin, side, features.numbers())
+        factors = self.factors._replace(**{f"{side}_factors": rows.factors, f"{side}_biases": rows.biases})
+        return self.steady_ratings - factors.scores(self.data.user_index, self.data.item_index)
+
+    def _unrated_rows(self, side: Side) -> np.ndarray:
+        """The positions of the rows of a side without ratings, ascending."""
+        index = getattr(self.of_side(side).data, f"{side}_index")
+        return self.once(f"unrated {side}s", lambda: np.setdiff1d(np.arange(len(self.index(side))), index))
+
+    def _of_unrated(self, side: Side, process: Unrated) -> UnratedRows:
+        """What is added to the scores of rows of a side without ratings."""
+        source, rows = self.of_side(other_side(side)), self._unrated_rows(side)
+
+        def make() -> CarriedResiduals:
+            lasting = self.further.lasting if side == "item" else None
+            over = RowProcesses.of_features(process.inputs(source.features(side)), lasting)
+            return CarriedResiduals(source.data, source.residuals_of_unrated(side), over, of_items=side == "user")
+
+        carried = source.once(f"residuals of unrated {side}s", make)
+        near = sp.csr_array((rows.size, carried.processes.edges.shape[1]))
+        return UnratedRows(side, rows, carried.towards(near, process.inputs(self.features(side), rows)))
+
     def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
         """The score of each pair of indices, at a time where given, limited as `clips` says."""
         scores = self.factor_scores(users, items, times)
@@ -298,9 +349,17 @@ class FittedState:
         """What given similarities add to scores, or the item graph carries from rated items; None without such."""
         if self.origin.chosen.kernels is not None:
             return self.kernel_residuals
-        if self.origin.item_graph is None or (not self.residual_strength and self.further == NOTHING):
-            return None
-        return self.once("carried residuals", self._carried_to_new if self.alone == "item" else self._carried)
+        return self.once("carried residuals", self._with_unrated)
+
+    def _with_unrated(self) -> CarriedResiduals | None:
+        processes = zip(SIDES, self.origin.unrated, strict=True)
+        unrated = [self._of_unrated(side, each) for side, each in processes if each and self._unrated_rows(side).size]
+        if self.origin.item_graph is not None and (self.residual_strength or self.further != NOTHING):
+            carried = self._carried_to_new() if self.alone == "item" else self._carried()
+        else:
+            nothing = RowProcesses.of_features(np.zeros((self.data.n_items, 0)))
+            carried = CarriedResiduals(self.data, self.residuals, nothing) if unrated else None
+        return carried.beside(unrated) if carried and unrated else carried
 
     @property
     def kernel_residuals(self) -> KernelResiduals | None:
@@ -316,6 +375,9 @@ class FittedState:
         """The standard deviation of a new rating of each pair of indices by a posterior, at a time where given."""
         assert self.equations is not None
         found, kernels = self.equations.deviations(users, items, times), self.kernel_residuals
+        for side, index, process in zip(SIDES, (users, items), self.origin.unrated, strict=True):
+            if process is not None:
+                found[np.isin(index, self._unrated_rows(side))] *= process.reach
         return found if kernels is None else kernels.deviations(found, users, items)
 
     def _carried(self) -> CarriedResiduals:

@@ -294,6 +294,7 @@ class TrainedRecommender(SolvesRows):
                 whole = data if gathered is None else gathered()
                 if whole is not None:
                     state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after)
+                    state = self._with_unrated(state)
                 self._state = None if whole is None else state
             finally:
                 vars(self).pop("_at_work", None)
@@ -333,6 +334,12 @@ class TrainedRecommender(SolvesRows):
         processes, reads_times = RowProcesses.of_graph(items.blind, float(strength)), state.drift is not None
         further = further_parts(data, residuals, processes, state.influence, reads_times=reads_times)
         return replace(state, residual_strength=float(strength), further=further)
+
+    def _with_unrated(self, state: FittedState) -> FittedState:
+        """A trained state with the processes for users and items without ratings, where these gain."""
+        if state.chosen.kernels or self.settled(state.chosen.values).residual_strength == 0:
+            return state
+        return replace(state, unrated=(state.process_of_unrated("user"), state.process_of_unrated("item")))
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""

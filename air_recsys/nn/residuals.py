@@ -76,6 +76,11 @@ class RowProcesses:
         """The processes over a symmetric graph without loops."""
         return cls(scaled_adjacency(sp.csr_array(adjacency, dtype=np.float64)), strength)
 
+    @classmethod
+    def of_features(cls, features: np.ndarray, lasting: Lasting | None = None) -> RowProcesses:
+        """The processes without a graph: products of features of the columns, (n, d), and what lasts."""
+        return cls(sp.csr_array((len(features), len(features))), 0.0, features=features, lasting=lasting)
+
     @property
     def asked(self) -> Csr:
         """The columns near each of those that are asked for, (k, n)."""
@@ -107,7 +112,7 @@ class RowProcesses:
         reached = self.edges if self.near is None else sp.csr_array(self.near.T)  # edges are symmetric
         found = sp.csr_array(coefficients @ reached).toarray() * (self.strength / 2)
         if self.features is not None:
-            found += np.asarray(coefficients @ self.features) @ self._asked_features.T
+            found += np.asarray(coefficients @ self.features) @ self.asked_features.T
         return found
 
     def at(
@@ -149,7 +154,7 @@ class RowProcesses:
         if self.features is not None:
             taken = np.asarray(coefficients @ self.features)  # (b, g)
             for pairs in _parts(0, rows.size, np.full(rows.size, self.features.shape[1])):
-                found[pairs] = (taken[rows[pairs]] * self._asked_features[columns[pairs]]).sum(axis=1)
+                found[pairs] = (taken[rows[pairs]] * self.asked_features[columns[pairs]]).sum(axis=1)
         if times is not None and self.lasting is not None:
             kept = sp.coo_array(coefficients)
             found += self.lasting.at((kept.row, times[0], kept.data), (rows, times[1]))
@@ -158,10 +163,11 @@ class RowProcesses:
     def between(self, asked: int, columns: np.ndarray) -> np.ndarray:
         """What coefficients at some columns count in f at a column that is asked for, but for what lasts, (k,)."""
         found = self.strength / 2 * self.asked[[asked]].toarray()[0, columns]
-        return found if self.features is None else found + self.features[columns] @ self._asked_features[asked]
+        return found if self.features is None else found + self.features[columns] @ self.asked_features[asked]
 
     @property
-    def _asked_features(self) -> np.ndarray:
+    def asked_features(self) -> np.ndarray:
+        """The features of the columns that are asked for, (k, g)."""
         assert self.features is not None
         return self.features if self.near_features is None else self.near_features
 
@@ -174,11 +180,24 @@ class RowProcesses:
 
     def _solved(self, residuals: Csr, weights: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
         """The coefficients a of a block of rows, in the order of their residuals."""
+        if self.strength == 0 and times is None and self.features is not None:
+            return self._solved_by_features(self.features, residuals, weights)
         product, counts = self._covariances(residuals, times), np.diff(residuals.indptr)
         if weights is None:
             return solved_by_rows(lambda a: a + product(a), residuals.data, counts)
         roots = np.sqrt(weights)  # of the unknown a / roots the matrix is symmetric
         return roots * solved_by_rows(lambda a: a + roots * product(roots * a), roots * residuals.data, counts)
+
+    @staticmethod
+    def _solved_by_features(features: np.ndarray, residuals: Csr, weights: np.ndarray | None) -> np.ndarray:
+        """The same without a graph, by the equations of the weights of features."""
+        found, roots = np.empty(residuals.nnz), np.ones(residuals.nnz) if weights is None else np.sqrt(weights)
+        for start, stop in itertools.pairwise(residuals.indptr - residuals.indptr[0]):
+            own, root = slice(start, stop), roots[start:stop]
+            inputs, right = root[:, None] * features[residuals.indices[own]], root * residuals.data[own]
+            solved = np.linalg.solve(inputs.T @ inputs + np.eye(inputs.shape[1]), inputs.T @ right)
+            found[own] = root * (right - inputs @ solved)
+        return found
 
     def _covariances(self, residuals: Csr, times: np.ndarray | None) -> Apply:
         """The products with t K among the own columns of each row."""

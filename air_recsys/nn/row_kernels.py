@@ -6,6 +6,13 @@ The process of a row (`air_recsys.nn.residuals`) has a covariance that is a sum.
 
 for entries at columns i and j with features :math:`\phi` and moments :math:`\tau`: what lasts some hours, and a weight
 of the row's own on each feature. Products with both take a time that is linear in the entries.
+
+A column without entries has the factors that its features say. What these leave, as if all columns had none, is a
+process with the covariance
+
+.. math:: a\, e^{-|x - x'|^2 / \ell} + b
+
+of features x: what a row thinks of columns that are alike, by `wave_features`, and of all that it chooses.
 """
 
 from __future__ import annotations
@@ -14,6 +21,24 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtbtrs  # pyright: ignore[reportAttributeAccessIssue]  # made at import
+
+_WAVES = 64
+
+
+def wave_features(known: np.ndarray, width: float) -> np.ndarray:
+    r"""Features whose products are :math:`e^{-|x - x'|^2 / \ell}` in the mean over random frequencies, (n, 128).
+
+    They differ from it by about 0.1; those of a row with itself are 1. The frequencies are always the same.
+
+    Examples
+    --------
+    >>> waves = wave_features(np.array([[0.0], [0.1], [9.0]]), width=1.0)
+    >>> bool(waves[0] @ waves[1] > 0.97), bool(abs(waves[0] @ waves[2]) < 0.3)
+    (True, True)
+    """
+    frequencies = np.random.default_rng(0).standard_normal((_WAVES, known.shape[1])).T * np.sqrt(2 / width)
+    angles = known @ frequencies
+    return np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(_WAVES)
 
 
 class Chains:

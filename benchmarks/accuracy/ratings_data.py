@@ -21,7 +21,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment
 
-_VARIANTS: dict[str, Literal["100k", "1m"]] = {"ml-100k": "100k", "ml-1m": "1m"}
+VARIANTS: dict[str, Literal["100k", "1m"]] = {"ml-100k": "100k", "ml-1m": "1m"}
 
 
 class RatingSet(NamedTuple):
@@ -77,10 +77,10 @@ def validation_fold(fold: Fold, seed: int = 0) -> Fold:
 
 def known_tables(name: str, root: Path) -> dict[str, pd.DataFrame]:
     """What MovieLens tells of users (age, gender, occupation) and of films (year, genres)."""
-    if name not in _VARIANTS:
-        expected = f"a set that tells of users and items, {' or '.join(_VARIANTS)}"
+    if name not in VARIANTS:
+        expected = f"a set that tells of users and items, {' or '.join(VARIANTS)}"
         raise ParameterError(f"features: expected {expected}, found {name!r}")
-    variant = _VARIANTS[name]
+    variant = VARIANTS[name]
     return {
         "user": load_movielens_users(root, variant),
         "item": load_movielens_items(root, variant).drop(columns="title"),

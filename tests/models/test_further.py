@@ -96,7 +96,7 @@ def test_a_new_item_gets_what_users_think_of_its_kind(tmp_path: Any) -> None:
     features.loc[999] = "k3"
     fitted = AIR.for_ratings(**options).fit(data, item_features=features)
     state = fitted._fitted()
-    without = replace(state, further=NOTHING)
+    without = replace(state, further=NOTHING, unrated=(None, None))
     users, item = np.arange(N_USERS), state.data.items.place(999)
     told = [each.scores(users, np.full(N_USERS, item), False) for each in (state, without)]
     assert np.abs(told[0] - told[1]).max() > 0.01

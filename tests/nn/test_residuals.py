@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys.nn.residuals import RowProcesses, ranges, reduced, solved_by_rows
-from air_recsys.nn.row_kernels import Lasting
+from air_recsys.nn.row_kernels import Lasting, wave_features
 
 
 def graph_of(n: int = 12, seed: int = 0) -> sp.csr_array:
@@ -176,3 +176,31 @@ def test_stretches_of_numbers_and_their_sums() -> None:
     assert ranges(np.array([3, 3, 0]), np.array([0, 2, 1])).tolist() == [3, 4, 0]
     assert reduced(np.add, np.arange(4.0), np.array([0, 3, 0, 1, 0])).tolist() == [0, 3, 0, 3, 0]
     assert reduced(np.add, np.zeros(0), np.zeros(3, np.int64)).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_alone_have_the_coefficients_of_dense_equations(weighted: bool) -> None:
+    features, residuals = np.random.default_rng(5).standard_normal((12, 3)), residuals_of()
+    weights = np.random.default_rng(3).uniform(0, 5, residuals.nnz).round() if weighted else np.ones(residuals.nnz)
+    found = RowProcesses.of_features(features).coefficients(residuals, weights if weighted else None)
+    for row in range(residuals.shape[0]):
+        entries = slice(*residuals.indptr[row : row + 2])
+        kernel, roots = features[residuals.indices[entries]], np.sqrt(weights[entries])
+        matrix = np.eye(roots.size) + np.outer(roots, roots) * (kernel @ kernel.T)
+        expected = roots * np.linalg.solve(matrix, roots * residuals.data[entries])
+        np.testing.assert_allclose(found[[row]].toarray()[0, residuals.indices[entries]], expected, atol=1e-9)
+
+
+def test_products_of_waves_are_near_their_kernel_and_depend_on_each_pair_alone() -> None:
+    known = np.random.default_rng(6).standard_normal((40, 5))
+    squares = np.square(known[:, None] - known).sum(axis=2)
+    waves = wave_features(known, 4.0)
+    products = waves @ waves.T
+    np.testing.assert_allclose(products.diagonal(), 1)
+    assert np.abs(products - np.exp(-squares / 4.0)).mean() < 0.1
+    assert np.linalg.eigvalsh(products).min() > -1e-12
+    order = np.random.default_rng(7).permutation(40)
+    np.testing.assert_array_equal(wave_features(known[order], 4.0), waves[order])
+    shifted = wave_features(known + 3.0, 4.0)
+    np.testing.assert_allclose(shifted @ shifted.T, products, atol=1e-9)
+    np.testing.assert_allclose(wave_features(10 * known, 400.0), waves, atol=1e-9)

@@ -145,7 +145,7 @@ class ObjectiveRows:
         asked = "uncertainty, feature_effects and deviations that are not measured need a posterior"
         raise NotFittedError(f"{asked}, that of AIR with solver='variational' or 'langevin'; found none")
 
-    feature_effects = deviations = uncertainties = noise = covariance = of_posterior
+    feature_effects = deviations = uncertainties = noise = covariance = unrated = of_posterior
 
     def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
         """The same: nothing depends on the size."""

@@ -90,9 +90,13 @@ class PosteriorRows:
         variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
         return np.sqrt(np.square(deviations) + variance)
 
-    def covariance(self, user: int, items: np.ndarray) -> np.ndarray:
+    def covariance(self, user: int, items: np.ndarray, side: Side = "user") -> np.ndarray:
         """The covariances of the scores of a user at some items, by what is not known of the user, (k, k)."""
-        return score_covariance(self.arrays, user, items)
+        return score_covariance(self.arrays, user, items, side)
+
+    def unrated(self, state: FittedState, side: Side, known: np.ndarray) -> Folded:
+        """What rows of a side with known features (n, g) would be without ratings, in the state of the training."""
+        return self.solver(state, side).unrated(known)
 
     def uncertainties(self, side: Side) -> np.ndarray:
         """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
@@ -208,6 +212,10 @@ class PosteriorSolver:
             factors[empty] = biases[empty] = 0.0
         kept = {"s": states, "_noise": noise, "_covariances": covariances}
         return Folded(factors, biases), arrays._replace(**{f"{self._side}{name}": kept[name] for name in kept})
+
+    def unrated(self, known: np.ndarray) -> Folded:
+        """The means of rows without ratings, from what is known of them, (n, g)."""
+        return self._folded([(rows, torch.ones(len(known))) for rows in self._arrays.unseen(self._side, known)])
 
     def _folded(self, solved: Gaussians) -> Folded:
         means = [state.mean.numpy() for state, _ in solved]

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
-from air_recsys.models.rows import Edges, ScoreContributions, Side
+from air_recsys.models.rows import Edges, ScoreContributions, Side, other_side
 from air_recsys.models.state import FittedState
 from air_recsys.nn.posterior.rows import Known
 from air_recsys.nn.posterior.triangles import inner, packed, symmetric
@@ -141,18 +141,19 @@ def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
     return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])
 
 
-def score_covariance(arrays: PosteriorArrays, user: int, items: np.ndarray) -> np.ndarray:
+def score_covariance(arrays: PosteriorArrays, user: int, items: np.ndarray, side: Side = "user") -> np.ndarray:
     r"""The covariances :math:`x_i^\top S x_j` of a user's scores at some items, (k, k), in the unit of the ratings.
 
     S is the covariance of the user's factors and bias, and :math:`x = (q, 1)` of an item; with draws they are those of
-    the drawn scores.
+    the drawn scores. With the side "item" they are those of an item at some users.
     """
-    unit = float(arrays.scales[0])
-    if arrays.user_covariances is None:
-        own, others = (side.astype(np.float64) for side in (arrays.users[user], arrays.items[items]))
+    unit, covariances = float(arrays.scales[0]), getattr(arrays, f"{side}_covariances")
+    rows, columns = (getattr(arrays, f"{each}s") for each in (side, other_side(side)))
+    if covariances is None:
+        own, others = (part.astype(np.float64) for part in (rows[user], columns[items]))
         scores = np.einsum("ksd,sd->ks", others[:, :, :-1], own[:, :-1]) + others[:, :, -1] + own[:, -1]
         return unit**2 * np.atleast_2d(np.cov(scores, bias=True))
-    inputs, spread = _with_one(arrays.items[items]), symmetric(double(arrays.user_covariances[[user]])).numpy()[0]
+    inputs, spread = _with_one(columns[items]), symmetric(double(covariances[[user]])).numpy()[0]
     return unit**2 * (inputs @ spread @ inputs.T)
 
 

@@ -28,6 +28,7 @@ from air_recsys.models.storage.files import (
     check_shapes,
     check_starts,
 )
+from air_recsys.models.unrated import Unrated
 from air_recsys.storage.reading import checked_csr
 
 _LITTLE = 0.1  # of the largest weight, as of weights that sum to 1
@@ -77,6 +78,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
     }
     later = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
     later["further"] = [] if state.further == NOTHING else state.further.to_json()
+    later["unrated"] = list(state.unrated) if any(state.unrated) else []
     return attributes | {name: value for name, value in later.items() if value}, arrays
 
 
@@ -111,6 +113,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         calibration=RankCalibration.of_array(arrays["calibration"]) if "calibration" in arrays else None,
         residual_strength=_strength(attributes),
         further=Further.from_json(attributes.get("further", [])),
+        unrated=Unrated.of_sides(attributes.get("unrated", (None, None))),
     )
 
 
