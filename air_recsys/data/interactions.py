@@ -29,7 +29,7 @@ from air_recsys.data.columns import (
     usual_column,
     wide_frame,
 )
-from air_recsys.data.doubts import doubts_about_answers, doubts_about_ids, doubts_about_times, doubts_about_zeros
+from air_recsys.data.doubts import Read, doubts_about_ids, doubts_about_ratings, doubts_about_times
 from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
@@ -243,24 +243,26 @@ class Interactions:
         duplicates: Duplicates = "error",
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
+        missing: float | None = None,
     ) -> Interactions:
-        """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
+        """Read any SciPy sparse matrix or array (users x items); stored entries other than `missing` are the ratings.
 
         Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
         is a `DataError`.
         """
         coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
+        given = slice(None) if missing is None else coo.data != missing
         return cls(
-            coo.row,
-            coo.col,
-            coo.data,
+            coo.row[given],
+            coo.col[given],
+            coo.data[given],
             ids_or_range(user_ids, n_users, "user"),
             ids_or_range(item_ids, n_items, "item"),
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).checked()
+        ).checked(is_sparse=True)
 
     @classmethod
     def from_dense(
@@ -449,6 +451,11 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
+        if isinstance(mask, pd.Series) and chosen.dtype == bool and not mask.index.is_monotonic_increasing:
+            told = (
+                "a mask counts row by row, and its index not, which is in another order: mask.to_numpy() if so meant"
+            )
+            warnings.warn(told, DataWarning, stacklevel=2)
         if chosen.dtype != bool and chosen.size == self.n_ratings > 2 and np.isin(chosen, (0, 1)).all():
             raise DataError("expected a mask of booleans, or positions, found a 0 or 1 for each rating: mask == 1")
         if chosen.dtype != bool:
@@ -580,13 +587,14 @@ class Interactions:
 
     # ---------------------------------------------------------------- internals
 
-    def checked(self, *header: Hashable) -> Self:
+    def checked(self, *header: Hashable, is_sparse: bool = False) -> Self:
         """Return the ratings of a caller's table, and warn of what it may mean otherwise; `header` names its ids."""
         doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
-            doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
-            doubts += doubts_about_answers(self._ratings)
+            shape = self.n_users, self.n_items
+            read = Read(self.user_index, self.item_index, self._ratings, shape, bool(header), is_sparse)
+            doubts += doubts_about_ratings(read)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
@@ -676,7 +684,7 @@ def as_interactions(
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
         return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
-        return Interactions.from_csr(data, **how)
+        return Interactions.from_csr(data, missing=missing, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
         if not isinstance(data, np.ndarray) or data.dtype.kind in "OV" or data.shape[-1:] <= (FEW_COLUMNS,):
             try:
@@ -723,9 +731,7 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         return data
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
-        likes = matrix.ratings != 0
-        return matrix if likes.all() else matrix.select(likes)
+        return as_interactions(data, allow_negative=allow_negative, missing=0)
     times = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
         return Interactions.from_frame(data, rating=None, **times, duplicates="mean")
