@@ -22,15 +22,17 @@ MISSING = frozenset(
     ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
 )
 """Texts that other programs write for what is missing."""
+_LIST = re.compile(r"[^;|,]+([;|,])[^;|,]+(\1[^;|,]+)+|\S*\d\S*( \S*\d\S*){2,}")  # of three or more
 _OF_TITLES, _TITLED = re.compile(r"\b(the|of|and)\b|\(\d{4}\)", re.IGNORECASE), 0.2  # and their least share
 _SHOWN = 5  # new ids that are told
 _SOME = 10_000  # ratings that stand for all
 _DECADES = 1e4  # between the least and the largest of ratings that are no grades
 _NO_ANSWERS, _OFTEN = (7, 8, 9, 66, 77, 88, 97, 98, 99), 0.02  # values, and their least share
 _GRADES, _PART = 3, 0.1  # of one scale the fewest grades, and their least share
+_ALIKE = 5  # users, or ratings of one, that chance makes alike no more
 _FULL = 0.95  # density of a table whose gaps are filled
 _ALL_ONCE = 1000  # rows in which every id would occur once by chance in huge tables alone
-_MANY, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
+_MORE, _MANY, _MOST = 11, 100, 0.3  # values that few, and no grades have; the share of 1 among counts
 
 
 def doubts_about_rows(users: IdIndex, items: IdIndex, n_ratings: int) -> Iterator[str]:
@@ -62,132 +64,144 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
 
 
 class Read(NamedTuple):
-    """Ratings of a caller's table as they were read, with positions of their users and items.
+    """Ratings of a caller's table, as rows where `is_long`, else as a matrix, which stores them where `is_sparse`."""
 
-    `is_long` where a row is one rating, `is_sparse` where a matrix stores those that are there.
-    """
-
-    users: np.ndarray
-    items: np.ndarray
+    users: IdIndex
+    items: IdIndex
+    user_index: np.ndarray
+    item_index: np.ndarray
     ratings: np.ndarray
-    shape: tuple[int, int]
+    times: np.ndarray | None
     is_long: bool
     is_sparse: bool
 
-    @property
-    def density(self) -> float:
-        """Share of the pairs that are rated."""
-        return self.ratings.size / (self.shape[0] * self.shape[1])
-
-    @property
-    def some(self) -> np.ndarray:
-        """Ratings that stand for all."""
-        return self.ratings[:: max(1, self.ratings.size // _SOME)]
-
-
-def doubts_about_ratings(read: Read) -> Iterator[str]:
-    """Yield a line for each way in which ratings on no stated scale may be none, or of no one scale."""
-    if read.ratings.size >= _FEWEST:
-        yield from filter(None, (hazard(read) for hazard in _HAZARDS))
+    def side_of(self, values: np.ndarray, kept: Any = slice(None)) -> str:
+        """Return the side of which each has one of the kept values, which differ and repeat; "" where none has."""
+        for index, places in ((self.items, self.item_index[kept]), (self.users, self.user_index[kept])):
+            last = np.zeros(len(index), values.dtype)
+            last[places] = values[kept]
+            if (last[places] == values[kept]).all() and 2 * np.unique(places).size <= places.size:
+                return index.kind if np.ptp(last[places]) else ""
+        return ""
 
 
-def _zeros(read: Read) -> str | None:
-    """Zeros below other ratings: all pairs of a matrix have one, a sparse one stores them, or they are many or far."""
+def doubts_about_ratings(read: Read, *, on_scale: bool) -> Iterator[str]:
+    """Yield lines about rows that are no ratings, and where no scale is stated about ratings that are none of one."""
+    grades, counts = np.unique(read.ratings[:: max(1, read.ratings.size // _SOME)], return_counts=True)
+    if read.ratings.size >= _FEW and read.is_long:
+        yield from _doubts_about_rows(read, grades.size >= _GRADES)
+    if read.ratings.size < _FEWEST or on_scale:
+        return
+    density = read.ratings.size / (len(read.users) * len(read.items))
+    yield from _doubts_about_zeros(read, grades[grades != 0], is_full=density == 1 and not read.is_long)
+    yield from _doubts_about_answers(read.ratings, grades, counts)
+    yield from _doubts_about_scales(read, grades, counts)
+    if density > _FULL:
+        yield from _doubts_about_gaps(read, grades, counts)
+
+
+def _doubts_about_rows(read: Read, has_grades: bool) -> Iterator[str]:
+    """Yield lines about exchanged ids, a column in an order of its own, one value a side, copies and placeholders."""
+    users, ratings, steps = read.user_index, read.ratings, np.diff(read.ratings)
+    if read.users.ids.dtype == read.items.ids.dtype == object:
+        rows = (read.items.lookup(read.users.ids) >= 0)[users]
+        rows &= (read.users.lookup(read.items.ids) >= 0)[read.item_index]
+        if 0 < np.count_nonzero(rows) < rows.size / 2:
+            found = f"{np.count_nonzero(rows)} rows, as that of {quoted(read.users.ids[users[rows.argmax()]])}"
+            yield f"{found}, have an item as user and a user as item: are they exchanged?"
+    is_sorted, are_next = (steps >= 0).all() or (steps <= 0).all(), (steps == 1).all()
+    if has_grades and is_sorted and any(are_next or (np.diff(each) >= 0).all() for each in (users, read.item_index)):
+        yield "ratings are in order, as other columns are: was one sorted by itself, or are they row numbers?"
+    for name, values in (("rating", ratings), ("time", read.times)):
+        if values is not None and (side := read.side_of(values)):
+            yield f"each {side} has the same {name} in all rows: a mean, a year, ... of the {side} is no {name}"
+    marks = np.random.default_rng(0).random(len(read.items))[read.item_index] * (1 + ratings)
+    sums = np.bincount(users, marks).round(6)[np.bincount(users) >= _ALIKE]
+    alike = np.unique(sums, return_counts=True)[1]
+    if has_grades and (n_again := alike[alike > 1].sum()) >= max(_ALIKE, sums.size / 2):
+        yield f"{n_again} users have the same ratings as another: is the table there twice, under two ids?"
+    n_last = int((ratings[::-1] != ratings[-1]).argmax())
+    if _FEWEST <= n_last == np.count_nonzero(ratings == ratings[-1]) and not is_sorted:
+        yield f"the last {n_last} rows are rated {ratings[-1]:g}, and no other: drop them if they are to be predicted"
+
+
+def _doubts_about_zeros(read: Read, some: np.ndarray, *, is_full: bool) -> Iterator[str]:
+    """Yield a line about zeros below others: of all pairs, stored, or of whole ratings many or far below."""
     ratings, n_zeros = read.ratings, read.ratings.size - np.count_nonzero(read.ratings)
-    is_full, is_small = not read.is_long and read.density == 1, ratings.size < _FEW
-    if not n_zeros or ((is_small or not is_full) and not _are_whole(2 * ratings if read.is_sparse else ratings)):
-        return None
-    some, share = np.unique(read.some[read.some != 0]), n_zeros / ratings.size
-    is_far = some.size > 2 and some[0] > 2 * np.diff(some).min()
+    is_small = ratings.size < _FEW
+    if not n_zeros or ((is_small or not is_full) and not _are_whole((1 + read.is_sparse) * ratings)):
+        return
+    share = n_zeros / ratings.size
+    is_far = some.size > 2 and (read.is_sparse or some[0] > 2 * np.diff(some).min())
     is_many = share >= 0.5 or (share >= 0.2 and n_zeros > 3 * np.count_nonzero(ratings == 1))
-    is_stored = read.is_sparse and some.size > 2
-    if some.size <= 1 + is_small or some[0] < 0 or not (is_full or is_far or is_many or is_stored):
-        return None
-    found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
-    return f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
+    if some.size > 1 + is_small and some[0] > 0 and (is_full or is_far or is_many):
+        found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
+        yield f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
 
 
-def _answers(read: Read) -> str | None:
-    """9, 99, ..., which stand for no answer in questionnaires, well above all other grades."""
-    values, counts = np.unique(read.some, return_counts=True)
+def _doubts_about_answers(ratings: np.ndarray, values: np.ndarray, counts: np.ndarray) -> Iterator[str]:
+    """Yield a line about 9, 99, ..., which stand for no answer in questionnaires, well above all other grades."""
     n_grades = 1 + int(np.argmax(np.append(np.diff(values) != 1, True)))
     grades, codes, n_codes = values[:n_grades], values[n_grades:], counts[n_grades:].sum()
     if n_grades < 3 or grades[0] not in (0, 1) or not 0 < codes.size <= 3 or n_codes < max(2, _OFTEN * counts.sum()):
-        return None
-    if not np.isin(codes, _NO_ANSWERS).all() or codes[0] < grades[-1] + 3:
-        return None
-    found = f"{np.count_nonzero(read.ratings >= codes[0])} ratings are {', '.join(f'{code:g}' for code in codes)}"
-    return (
-        f"{found}, the others in {grades[0]:g}..{grades[-1]:g}: drop those that mean no answer (in the shell "
-        f"--missing {codes[0]:g}), or state rating_scale=({grades[0]:g}, {codes[-1]:g})"
-    )
+        return
+    if np.isin(codes, _NO_ANSWERS).all() and codes[0] >= grades[-1] + 3:
+        found = f"{np.count_nonzero(ratings >= codes[0])} ratings are {', '.join(f'{code:g}' for code in codes)}"
+        yield (
+            f"{found}, the others in {grades[0]:g}..{grades[-1]:g}: drop those that mean no answer (in the shell "
+            f"--missing {codes[0]:g}), or state rating_scale=({grades[0]:g}, {codes[-1]:g})"
+        )
 
 
-def _two_scales(read: Read) -> str | None:
-    """Grades of two scales, three or more of each: 1..5, and above a gap that is wider than these, 20..100."""
-    values, counts = np.unique(read.some, return_counts=True)
-    if values.size < 2 * _GRADES or values[0] < 0:
-        return None
-    jumps = values[_GRADES : 1 - _GRADES] / values[_GRADES - 1 : -_GRADES]
-    place = _GRADES + int(jumps.argmax())
-    low, high, share = values[:place], values[place:], counts[:place].sum() / counts.sum()
-    if high[0] - low[-1] <= low[-1] - low[0] or not _PART < share < 1 - _PART:
-        return None
-    return (
-        f"{100 * share:.0f} % of the ratings lie in {low[0]:g}..{low[-1]:g}, the others in {high[0]:g}..{high[-1]:g}: "
-        "are these two scales? Bring all to one"
-    )
+def _doubts_about_scales(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
+    """Yield lines about ratings of two scales, of a scale for each user, as ranks are, and of times."""
+    ratings, n_rows = read.ratings, np.bincount(read.user_index)
+    low, high = grades[0], grades[-1]
+    if grades.size >= 2 * _GRADES and low >= 0:
+        place = _GRADES + int((grades[_GRADES : 1 - _GRADES] / grades[_GRADES - 1 : -_GRADES]).argmax())
+        top, start, share = grades[place - 1], grades[place], counts[:place].sum() / counts.sum()
+        if start - top > top - low and _PART < share < 1 - _PART:
+            found = f"{100 * share:.0f} % of the ratings lie in {low:g}..{top:g}, the others in {start:g}..{high:g}"
+            yield f"{found}: are these two scales? Bring all to one"
+    if (low, high) == (0, 1) and n_rows.size >= _ALIKE and np.ptp(np.diff(grades)) > _PART / grades.size:
+        ends = [np.bincount(read.user_index[ratings == end], minlength=n_rows.size) > 0 for end in (0, 1)]
+        if (ends[0] & ends[1] | (n_rows < _GRADES)).all():
+            yield "each user has ratings of 0 and of 1: were they scaled user by user, which loses who rates high?"
+    if _GRADES <= high == n_rows.max() and ratings.size >= _FEW:
+        sums = [np.bincount(read.user_index, ratings**power) for power in (1, 2)]
+        if (sums == n_rows * (n_rows + 1) / 2 * np.array([np.ones(n_rows.size), (2 * n_rows + 1) / 3])).all():
+            yield "each user's ratings are 1, 2, 3, ...: if these are ranks, the best has the lowest rating"
+    if 5e8 <= low < high < 5e12 and _are_whole(ratings):
+        yield f"ratings lie between {low:g} and {high:g}, as times do: is another column that of ratings?"
 
 
-def _rows_to_predict(read: Read) -> str | None:
-    """A value of the last rows alone, as 0 is where rows to predict stand behind those that are rated."""
-    others = np.flatnonzero(read.ratings != read.ratings[-1])
-    start = others[-1] + 1 if others.size else 0
-    n_rows, before = read.ratings.size - start, read.ratings[:start]
-    if not read.is_long or n_rows < _FEWEST or start < _FEWEST or others.size < start:
-        return None
-    steps = np.diff(before)
-    if (steps >= 0).all() or (steps <= 0).all():  # a table in the order of its ratings
-        return None
-    return (
-        f"the last {n_rows} rows are rated {read.ratings[-1]:g}, and no other: drop them if they are to be predicted"
-    )
-
-
-def _filled(read: Read) -> str | None:
-    """A table without gaps in which each item, or each user, has one value that is no grade, as means are."""
-    is_none = 2 * read.ratings != np.trunc(2 * read.ratings)
-    n_filled = np.count_nonzero(is_none)
-    if read.density < _FULL or not _FEWEST <= n_filled <= (1 - _OFTEN) * read.ratings.size:
-        return None
-    for name, index in (("item", read.items[is_none]), ("user", read.users[is_none])):
-        n_values = np.unique(np.stack([index, read.ratings[is_none]]), axis=1).shape[1]
-        if n_values == np.unique(index).size <= n_filled / 2:
-            return f"{n_filled} ratings are one value of each {name}: if means fill gaps, leave these out"
-    return None
-
-
-def _ranks(read: Read) -> str | None:
-    """Ratings that are 1, 2, ..., one each of all ratings of a user."""
-    n_rows, most = np.bincount(read.users), read.ratings.max()
-    if most < _GRADES or most != n_rows.max() or read.ratings.size < _FEW:
-        return None
-    sums = (np.bincount(read.users, read.ratings**power) for power in (1, 2))
-    expected = n_rows * (n_rows + 1) / 2, n_rows * (n_rows + 1) * (2 * n_rows + 1) / 6
-    if any((found != sum).any() for found, sum in zip(sums, expected, strict=True)):
-        return None
-    return "each user's ratings are 1, 2, 3, ...: if these are ranks, the best has the lowest rating"
-
-
-_HAZARDS = _zeros, _answers, _two_scales, _rows_to_predict, _filled, _ranks
+def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
+    """Yield lines about a table without gaps that may hold similarities, or in which a value may fill gaps."""
+    ratings, shape, place = read.ratings, (len(read.users), len(read.items)), int(counts.argmax())
+    if not read.is_long and _ALIKE <= shape[0] == shape[1] and ratings.size == shape[0] ** 2 and grades.size > 1:
+        matrix = np.zeros(shape)
+        matrix[read.user_index, read.item_index] = ratings
+        if np.allclose(matrix, matrix.T) and (np.diag(matrix) == matrix.max()).all():
+            yield "the matrix is symmetric, its diagonal the largest: are these similarities and no ratings?"
+    found = ""
+    for unit in (2, 1):  # half and whole grades
+        rest = unit * ratings != np.trunc(unit * ratings)
+        if min(n_rest := np.count_nonzero(rest), ratings.size - n_rest) >= _FEWEST:
+            one = f"{ratings[rest][0]:g}" if np.ptp(ratings[rest]) == 0 else ""
+            side = read.side_of(ratings, rest)
+            found = f"{n_rest} ratings are {one or 'one value of each ' + side}" if one or side else found
+    if 0 < place < grades.size - 1 and counts[place] > max(_PART * counts.sum(), 5 * np.sort(counts)[-2]):
+        found = f"{100 * counts[place] / counts.sum():.0f} % of the ratings are {grades[place]:g}"
+    if found:
+        yield f"every pair has a rating, and {found}: if these fill gaps, leave them out"
 
 
 def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
     """Yield a line about ratings of which the largest would decide alone: over many decades, or counts."""
     low, high = float(ratings.min()), float(ratings.max())
-    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MANY) or high <= 1:  # pictures are in 0..1
+    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MORE) or high <= 1:  # pictures are in 0..1
         return
-    are_counts = low == 1 and np.mean(ratings == 1) > _MOST and _are_whole(ratings)
+    are_counts = low == 1 and np.mean(ratings == 1) > (_MOST if high >= _MANY else 0.5) and _are_whole(ratings)
     if high >= _DECADES * low or are_counts:
         yield (
             f"ratings lie between {low:g} and {high:g}: of affinities take air_recsys.dti.as_p_affinity, counts as of "
@@ -256,7 +270,11 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     twice = {each for each, n in Counter(folded).items() if n > 1}
     whole = [id for id in ids if not isinstance(id, str) or id.isdigit()]
     strange = [id for id in texts if not any(map(str.isdigit, id))]
+    parts = {id: re.split(r"\s*[|;]\s*", id) for id in texts if "|" in id or ";" in id}
+    known, lists = set(texts), [id for id in texts if _LIST.fullmatch(id)]
+    several = [id for id, each in parts.items() if not known.isdisjoint(each)]
     odd = {
+        "hold several, but count as one each": several or (lists if len(lists) > max(_ALIKE, len(texts) / 2) else []),
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
         "differ from others only in case, blanks, leading zeros or forms of Unicode or HTML, and are other ids": [

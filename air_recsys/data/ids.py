@@ -7,7 +7,7 @@ import html
 import re
 import unicodedata
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from functools import cached_property
 from typing import Any
 
@@ -167,6 +167,8 @@ class IdIndex:
     """A fixed sequence of distinct ids with the index of each."""
 
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
+        if isinstance(ids, Mapping | Set):
+            raise DataError(f"expected {kind} ids in the order of the rows, found a {type(ids).__name__}: give a list")
         self.ids = as_id_array(ids)
         self.kind = kind
         if self.ids.dtype == object and not _all_hashable(self.ids):

@@ -219,7 +219,7 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        _tell_flags([ratings.dtype])
+        _tell_flags([] if rating is None else [named["rating"].infer_objects().dtype])
         return cls(
             users,
             items,
@@ -592,9 +592,8 @@ class Interactions:
         doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
-            shape = self.n_users, self.n_items
-            read = Read(self.user_index, self.item_index, self._ratings, shape, bool(header), is_sparse)
-            doubts += doubts_about_ratings(read)
+        arrays = self.users, self.items, self.user_index, self.item_index, self._ratings, self.timestamps
+        doubts += doubts_about_ratings(Read(*arrays, bool(header), is_sparse), on_scale=self.rating_scale is not None)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
@@ -731,7 +730,9 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         return data
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        return as_interactions(data, allow_negative=allow_negative, missing=0)
+        matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
+        _tell_values_of_likes(matrix.ratings)
+        return matrix
     times = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
         return Interactions.from_frame(data, rating=None, **times, duplicates="mean")

@@ -35,7 +35,12 @@ def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def told_of_test(ratings: np.ndarray, scale: Scale) -> str:
-    """Say where test ratings seem to be on another scale than those of the training, or all equal; else ""."""
+    """Say where test ratings seem to be on another scale than those of the training, or all equal; else "".
+
+    Beside likes, all of which are equal, those of 0 or less are told.
+    """
+    if scale[0] == scale[1] > 0 >= ratings.min():
+        return f"{np.count_nonzero(ratings <= 0)} test ratings are 0 or less, and count as likes: leave them out"
     all_equal = ratings.size >= _FEW and np.ptp(ratings) == 0
     some = max(_OUTSIDE * ratings.size, 2)
     if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > some):
