@@ -157,7 +157,7 @@ def _doubts_about_scales(read: Read, grades: np.ndarray, counts: np.ndarray) -> 
     """Yield lines about ratings of two scales, of a scale for each user, as ranks are, and of times."""
     ratings, n_rows = read.ratings, np.bincount(read.user_index)
     low, high = grades[0], grades[-1]
-    if grades.size >= 2 * _GRADES and low >= 0:
+    if grades.size >= 2 * _GRADES and low >= 0 and _are_whole(2 * grades):
         place = _GRADES + int((grades[_GRADES : 1 - _GRADES] / grades[_GRADES - 1 : -_GRADES]).argmax())
         top, start, share = grades[place - 1], grades[place], counts[:place].sum() / counts.sum()
         if start - top > top - low and _PART < share < 1 - _PART:
@@ -178,7 +178,7 @@ def _doubts_about_scales(read: Read, grades: np.ndarray, counts: np.ndarray) -> 
 def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
     """Yield lines about a table without gaps that may hold similarities, or in which a value may fill gaps."""
     ratings, shape, place = read.ratings, (len(read.users), len(read.items)), int(counts.argmax())
-    if not read.is_long and _ALIKE <= shape[0] == shape[1] and ratings.size == shape[0] ** 2 and grades.size > 1:
+    if not read.is_long and _ALIKE <= shape[0] == shape[1] and ratings.size == shape[0] ** 2 and grades.size > _GRADES:
         matrix = np.zeros(shape)
         matrix[read.user_index, read.item_index] = ratings
         if np.allclose(matrix, matrix.T) and (np.diag(matrix) == matrix.max()).all():
@@ -186,7 +186,8 @@ def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> It
     found = ""
     for unit in (2, 1):  # half and whole grades
         rest = unit * ratings != np.trunc(unit * ratings)
-        if min(n_rest := np.count_nonzero(rest), ratings.size - n_rest) >= _FEWEST:
+        n_rest, n_grades = np.count_nonzero(rest), np.count_nonzero(unit * grades % 1 == 0)
+        if min(n_rest, ratings.size - n_rest) >= _FEWEST and n_grades >= _GRADES:
             one = f"{ratings[rest][0]:g}" if np.ptp(ratings[rest]) == 0 else ""
             side = read.side_of(ratings, rest)
             found = f"{n_rest} ratings are {one or 'one value of each ' + side}" if one or side else found

@@ -219,7 +219,7 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        _tell_flags([] if rating is None else [named["rating"].infer_objects().dtype])
+        _tell_flags([pd.Series(ratings).infer_objects().dtype])
         return cls(
             users,
             items,
@@ -698,6 +698,9 @@ def as_interactions(
     )
 
 
+_TEN = 10  # the highest of most grades
+
+
 def is_matrix(data: Any) -> bool:
     """Return whether data have numbers alone for rows and columns, and no ids."""
     return sp.issparse(data) or isinstance(data, np.ndarray | list | tuple)
@@ -731,7 +734,9 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
         matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
-        _tell_values_of_likes(matrix.ratings)
+        ratings = matrix.ratings
+        if 2 < ratings.max() <= _TEN and np.mean(ratings <= 1) < 0.5 and (2 * ratings % 1 == 0).all():  # grades
+            _tell_values_of_likes(ratings)
         return matrix
     times = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, as_likes, is_matrix
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
@@ -247,8 +247,6 @@ class GraphRanker(Recommender):
         check_no_y(y)
         listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
-        if data.density == 1:
-            warnings.warn("every user has taken every item: no item is left to list", DataWarning, stacklevel=2)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
