@@ -191,7 +191,8 @@ def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> It
             one = f"{ratings[rest][0]:g}" if np.ptp(ratings[rest]) == 0 else ""
             side = read.side_of(ratings, rest)
             found = f"{n_rest} ratings are {one or 'one value of each ' + side}" if one or side else found
-    if 0 < place < grades.size - 1 and counts[place] > max(_PART * counts.sum(), 5 * np.sort(counts)[-2]):
+    is_alone = counts[place] > max(_PART * counts.sum(), 3 * np.sort(counts)[-2])
+    if grades.size > _MORE and 0 < place < grades.size - 1 and is_alone:
         found = f"{100 * counts[place] / counts.sum():.0f} % of the ratings are {grades[place]:g}"
     if found:
         yield f"every pair has a rating, and {found}: if these fill gaps, leave them out"
