@@ -30,6 +30,7 @@ _DECADES = 1e4  # between the least and the largest of ratings that are no grade
 _NO_ANSWERS, _OFTEN = (7, 8, 9, 66, 77, 88, 97, 98, 99), 0.02  # values, and their least share
 _GRADES, _PART = 3, 0.1  # of one scale the fewest grades, and their least share
 _ALIKE = 5  # users, or ratings of one, that chance makes alike no more
+_TWICE = 1_000_000  # rows up to which those of each user are compared
 _FULL = 0.95  # density of a table whose gaps are filled
 _ALL_ONCE = 1000  # rows in which every id would occur once by chance in huge tables alone
 _MORE, _MANY, _MOST = 11, 100, 0.3  # values that few, and no grades have; the share of 1 among counts
@@ -80,6 +81,8 @@ class Read(NamedTuple):
         for index, places in ((self.items, self.item_index[kept]), (self.users, self.user_index[kept])):
             last = np.zeros(len(index), values.dtype)
             last[places] = values[kept]
+            if (last[places[:_SOME]] != values[kept][:_SOME]).any():  # no copy of all where some tell enough
+                continue
             if (last[places] == values[kept]).all() and 2 * np.unique(places).size <= places.size:
                 return index.kind if np.ptp(last[places]) else ""
         return ""
@@ -102,24 +105,25 @@ def doubts_about_ratings(read: Read, *, on_scale: bool) -> Iterator[str]:
 
 def _doubts_about_rows(read: Read, has_grades: bool) -> Iterator[str]:
     """Yield lines about exchanged ids, a column in an order of its own, one value a side, copies and placeholders."""
-    users, ratings, steps = read.user_index, read.ratings, np.diff(read.ratings)
+    users, ratings = read.user_index, read.ratings
     if read.users.ids.dtype == read.items.ids.dtype == object:
         rows = (read.items.lookup(read.users.ids) >= 0)[users]
         rows &= (read.users.lookup(read.items.ids) >= 0)[read.item_index]
         if 0 < np.count_nonzero(rows) < rows.size / 2:
             found = f"{np.count_nonzero(rows)} rows, as that of {quoted(read.users.ids[users[rows.argmax()]])}"
             yield f"{found}, have an item as user and a user as item: are they exchanged?"
-    is_sorted, are_next = (steps >= 0).all() or (steps <= 0).all(), (steps == 1).all()
-    if has_grades and is_sorted and any(are_next or (np.diff(each) >= 0).all() for each in (users, read.item_index)):
+    is_sorted, are_next = _in_order(ratings) or _in_order(-ratings), (np.diff(ratings[:_SOME]) == 1).all()
+    if has_grades and is_sorted and (are_next or _in_order(users) or _in_order(read.item_index)):
         yield "ratings are in order, as other columns are: was one sorted by itself, or are they row numbers?"
     for name, values in (("rating", ratings), ("time", read.times)):
         if values is not None and (side := read.side_of(values)):
             yield f"each {side} has the same {name} in all rows: a mean, a year, ... of the {side} is no {name}"
-    marks = np.random.default_rng(0).random(len(read.items))[read.item_index] * (1 + ratings)
-    sums = np.bincount(users, marks).round(6)[np.bincount(users) >= _ALIKE]
-    alike = np.unique(sums, return_counts=True)[1]
-    if has_grades and (n_again := alike[alike > 1].sum()) >= max(_ALIKE, sums.size / 2):
-        yield f"{n_again} users have the same ratings as another: is the table there twice, under two ids?"
+    if has_grades and ratings.size <= _TWICE:
+        marks = np.random.default_rng(0).random(len(read.items))[read.item_index] * (1 + ratings)
+        sums = np.bincount(users, marks).round(6)[np.bincount(users) >= _ALIKE]
+        alike = np.unique(sums, return_counts=True)[1]
+        if (n_again := alike[alike > 1].sum()) >= max(_ALIKE, sums.size / 2):
+            yield f"{n_again} users have the same ratings as another: is the table there twice, under two ids?"
     n_last = int((ratings[::-1] != ratings[-1]).argmax())
     if _FEWEST <= n_last == np.count_nonzero(ratings == ratings[-1]) and not is_sorted:
         yield f"the last {n_last} rows are rated {ratings[-1]:g}, and no other: drop them if they are to be predicted"
@@ -155,21 +159,20 @@ def _doubts_about_answers(ratings: np.ndarray, values: np.ndarray, counts: np.nd
 
 def _doubts_about_scales(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
     """Yield lines about ratings of two scales, of a scale for each user, as ranks are, and of times."""
-    ratings, n_rows = read.ratings, np.bincount(read.user_index)
-    low, high = grades[0], grades[-1]
+    ratings, n_users, low, high = read.ratings, len(read.users), grades[0], grades[-1]
     if grades.size >= 2 * _GRADES and low >= 0 and _are_whole(2 * grades):
         place = _GRADES + int((grades[_GRADES : 1 - _GRADES] / grades[_GRADES - 1 : -_GRADES]).argmax())
         top, start, share = grades[place - 1], grades[place], counts[:place].sum() / counts.sum()
         if start - top > top - low and _PART < share < 1 - _PART:
             found = f"{100 * share:.0f} % of the ratings lie in {low:g}..{top:g}, the others in {start:g}..{high:g}"
             yield f"{found}: are these two scales? Bring all to one"
-    if (low, high) == (0, 1) and n_rows.size >= _ALIKE and np.ptp(np.diff(grades)) > _PART / grades.size:
-        ends = [np.bincount(read.user_index[ratings == end], minlength=n_rows.size) > 0 for end in (0, 1)]
-        if (ends[0] & ends[1] | (n_rows < _GRADES)).all():
+    if (low, high) == (0, 1) and n_users >= _ALIKE and np.ptp(np.diff(grades)) > _PART / grades.size:
+        ends = [np.bincount(read.user_index[ratings == end], minlength=n_users) > 0 for end in (0, 1)]
+        if (ends[0] & ends[1] | (np.bincount(read.user_index, minlength=n_users) < _GRADES)).all():
             yield "each user has ratings of 0 and of 1: were they scaled user by user, which loses who rates high?"
-    if _GRADES <= high == n_rows.max() and ratings.size >= _FEW:
-        sums = [np.bincount(read.user_index, ratings**power) for power in (1, 2)]
-        if (sums == n_rows * (n_rows + 1) / 2 * np.array([np.ones(n_rows.size), (2 * n_rows + 1) / 3])).all():
+    if high >= _GRADES and ratings.size >= _FEW and np.count_nonzero(ratings == 1) == n_users:
+        n_rows, *sums = (np.bincount(read.user_index, ratings**power) for power in range(3))
+        if np.allclose(sums, [n_rows * (n_rows + 1) / 2, n_rows * (n_rows + 1) * (2 * n_rows + 1) / 6]):
             yield "each user's ratings are 1, 2, 3, ...: if these are ranks, the best has the lowest rating"
     if 5e8 <= low < high < 5e12 and _are_whole(ratings):
         yield f"ratings lie between {low:g} and {high:g}, as times do: is another column that of ratings?"
@@ -191,8 +194,8 @@ def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> It
             one = f"{ratings[rest][0]:g}" if np.ptp(ratings[rest]) == 0 else ""
             side = read.side_of(ratings, rest)
             found = f"{n_rest} ratings are {one or 'one value of each ' + side}" if one or side else found
-    is_alone = counts[place] > max(_PART * counts.sum(), 3 * np.sort(counts)[-2])
-    if grades.size > _MORE and 0 < place < grades.size - 1 and is_alone:
+    stands_out = grades.size > _MORE and _PART * counts.sum() < counts[place] > 3 * np.sort(counts)[-2]
+    if stands_out and 0 < place < grades.size - 1:
         found = f"{100 * counts[place] / counts.sum():.0f} % of the ratings are {grades[place]:g}"
     if found:
         yield f"every pair has a rating, and {found}: if these fill gaps, leave them out"
@@ -230,6 +233,10 @@ def doubts_about_times(times: np.ndarray) -> Iterator[str]:
     are_dates = days.min() > 19e6 and days.max() < 22e6 and np.isin(days % 100, range(1, 32)).all()
     if are_dates and np.isin(days // 100 % 100, range(1, 13)).all() and np.unique(days).size > 4:
         yield f"timestamps such as {low:.0f} look like dates, and count as numbers: pd.to_datetime makes them dates"
+
+
+def _in_order(values: np.ndarray) -> bool:
+    return all((np.diff(part) >= 0).all() for part in (values[:_SOME], values))
 
 
 def _are_whole(numbers: np.ndarray) -> bool:

@@ -123,9 +123,10 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
     if ids.size:
         known = IdIndex(ids, kind)
-        known.check_shared(table.index.to_numpy(), "features")
-        if isinstance(table.index, pd.RangeIndex) and (known.lookup(own) < 0).any():
+        are_known = known.lookup(own) >= 0
+        if isinstance(table.index, pd.RangeIndex) and are_known.any() and not are_known.all():
             _tell_row_numbers(own, ids, kind)
+        known.check_shared(table.index.to_numpy(), "features")
     return named
 
 
