@@ -367,7 +367,8 @@ def column_of_ids(role: str, header: Sequence[Hashable]) -> Hashable | None:
 
 def without_index(table: pd.DataFrame, what: str, stacklevel: int) -> pd.DataFrame:
     """Return a table without the columns that pandas makes of an index, and warn of them."""
-    numbers = [name for name in ("index", "level_0") if np.array_equal(table.get(name, ()), range(len(table)))]
+    named = [name for name in ("index", "level_0") if name in table.columns]
+    numbers = [name for name in named if np.array_equal(table[name], range(len(table)))]
     names = [name for name in table.columns if str(name).startswith(UNNAMED) or name in numbers]
     if names:
         told = f"{what} without a name, or of row numbers, are left out: {quoted(names)}"
