@@ -110,8 +110,8 @@ def _doubts_about_rows(read: Read, has_grades: bool) -> Iterator[str]:
         rows = (read.items.lookup(read.users.ids) >= 0)[users]
         rows &= (read.users.lookup(read.items.ids) >= 0)[read.item_index]
         if 0 < np.count_nonzero(rows) < rows.size / 2:
-            found = f"{np.count_nonzero(rows)} rows, as that of {quoted(read.users.ids[users[rows.argmax()]])}"
-            yield f"{found}, have an item as user and a user as item: are they exchanged?"
+            found = quoted(read.users.ids[users[rows.argmax()]])
+            yield f"ids such as {found} are users of some rows and items of others: are some rows exchanged?"
     is_sorted, are_next = _in_order(ratings) or _in_order(-ratings), (np.diff(ratings[:_SOME]) == 1).all()
     if has_grades and is_sorted and (are_next or _in_order(users) or _in_order(read.item_index)):
         yield "ratings are in order, as other columns are: was one sorted by itself, or are they row numbers?"

@@ -55,7 +55,7 @@ TABLES: dict[str, tuple[Any, str | None]] = {
     ),
     "scaled as a whole": (LONG.assign(rating=(RATINGS - 1) / 4), None),
     "times": (LONG.assign(rating=1_500_000_000 + 997 * RATINGS), "as times do: is another column that of ratings"),
-    "exchanged rows": (exchanged(slice(3, 5)), "rows, as that of 'i.', have an item as user"),
+    "exchanged rows": (exchanged(slice(3, 5)), "ids such as '.*' are users of some rows and items"),
     "one kind of ids": (LONG.assign(item="u" + LONG["item"].str[1:]), None),
     "lists": (LONG.assign(item=LONG.index.astype(str) + "|a|b"), "hold several, but count as one each"),
     "keys of two parts": (LONG.assign(item=LONG["item"] + "|shop"), None),
