@@ -92,7 +92,7 @@ def doubts_about_ratings(read: Read, *, on_scale: bool) -> Iterator[str]:
     """Yield lines about rows that are no ratings, and where no scale is stated about ratings that are none of one."""
     grades, counts = np.unique(read.ratings[:: max(1, read.ratings.size // _SOME)], return_counts=True)
     if read.ratings.size >= _FEW and read.is_long:
-        yield from _doubts_about_rows(read, grades.size >= _GRADES)
+        yield from _doubts_about_rows(read, grades.size > _GRADES)
     if read.ratings.size < _FEWEST or on_scale:
         return
     density = read.ratings.size / (len(read.users) * len(read.items))
