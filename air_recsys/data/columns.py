@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,8 @@ def as_float(values: Any, name: str = "ratings") -> np.ndarray:
     try:
         if array.dtype.kind in "cmM":
             raise TypeError("NumPy converts complex numbers and dates to real numbers")
+        if array.dtype.kind in "OU" and any("_" in each for each in array.flat if isinstance(each, str)):
+            raise ValueError("Python reads 1_0 as 10")
         real = array.astype(np.float64)
         if masked is not None:
             real[masked] = np.nan
@@ -69,7 +71,7 @@ def _is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
-    return True
+    return "_" not in str(value)
 
 
 def _require(holds: np.ndarray, values: np.ndarray, expected: str, others: str, hint: str = "") -> None:
@@ -183,7 +185,7 @@ def ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterab
     """Return ids, one a row or column of a matrix; their numbers where none are given."""
     if ids is None:
         return np.arange(size)
-    chosen = list(ids)
+    chosen = ids if isinstance(ids, Mapping | Set) else list(ids)  # `IdIndex` refuses the former
     if len(chosen) != size:
         raise DataError(
             f"expected {size} {kind} ids, one per matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
@@ -361,6 +363,17 @@ def column_of_ids(role: str, header: Sequence[Hashable]) -> Hashable | None:
             return name
     likely = sorted(_likely(role, header), key=lambda each: not _plain(each).endswith("id"))
     return likely[0] if likely else None
+
+
+def without_index(table: pd.DataFrame, what: str, stacklevel: int) -> pd.DataFrame:
+    """Return a table without the columns that pandas makes of an index, and warn of them."""
+    named = [name for name in ("index", "level_0") if name in table.columns]
+    numbers = [name for name in named if np.array_equal(table[name], range(len(table)))]
+    names = [name for name in table.columns if str(name).startswith(UNNAMED) or name in numbers]
+    if names:
+        told = f"{what} without a name, or of row numbers, are left out: {quoted(names)}"
+        warnings.warn(told, DataWarning, stacklevel=stacklevel + 1)
+    return table.drop(columns=names)
 
 
 def may_be_wide(header: Sequence[Hashable]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,26 @@ MISSING = frozenset(
     ("nan", "NaN", "None", "NULL", "N/A", "n/a", "#N/A", "<NA>", "NaT", "undefined", "(not set)", "\\N", "null")
 )
 """Texts that other programs write for what is missing."""
+_LIST = re.compile(r"[^;|,]+([;|,])[^;|,]+(\1[^;|,]+)+|\S*\d\S*( \S*\d\S*){2,}")  # of three or more
 _OF_TITLES, _TITLED = re.compile(r"\b(the|of|and)\b|\(\d{4}\)", re.IGNORECASE), 0.2  # and their least share
 _SHOWN = 5  # new ids that are told
 _SOME = 10_000  # ratings that stand for all
 _DECADES = 1e4  # between the least and the largest of ratings that are no grades
 _NO_ANSWERS, _OFTEN = (7, 8, 9, 66, 77, 88, 97, 98, 99), 0.02  # values, and their least share
-_MANY, _MOST = 100, 0.3  # a value that no grade has, and the share of the lowest from which values are counts
+_GRADES, _PART = 3, 0.1  # of one scale the fewest grades, and their least share
+_ALIKE = 5  # users, or ratings of one, that chance makes alike no more
+_TWICE = 1_000_000  # rows up to which those of each user are compared
+_FULL = 0.95  # density of a table whose gaps are filled
+_ALL_ONCE = 1000  # rows in which every id would occur once by chance in huge tables alone
+_MORE, _MANY, _MOST = 11, 100, 0.3  # values that few, and no grades have; the share of 1 among counts
+
+
+def doubts_about_rows(users: IdIndex, items: IdIndex, n_ratings: int) -> Iterator[str]:
+    """Yield a line about ids that have one rating each, as the numbers of rows or of reviews."""
+    for index, others in ((users, items), (items, users)):
+        numbers = index.ids.dtype != object and len(index) == index.ids.max() - index.ids.min() + 1
+        if 1 < len(others) < len(index) == n_ratings > (_FEW if numbers else _ALL_ONCE):
+            yield f"each {index.kind} has one rating: are the {index.kind} ids numbers of rows?"
 
 
 def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable]) -> Iterator[str]:
@@ -50,30 +64,90 @@ def doubts_about_ids(users: IdIndex, items: IdIndex, header: Sequence[Hashable])
         yield f"the names of the columns, {header[0]!r} and {header[1]!r}, are ids: is the header there twice?"
 
 
-def doubts_about_zeros(ratings: np.ndarray, n_pairs: int) -> Iterator[str]:
-    """Yield a line about zeros below other ratings: all pairs have one, or of whole ratings they are many or far."""
-    n_zeros, is_full = ratings.size - np.count_nonzero(ratings), ratings.size == n_pairs
-    if not n_zeros or ratings.size < _FEWEST:
+class Read(NamedTuple):
+    """Ratings of a caller's table, as rows where `is_long`, else as a matrix, which stores them where `is_sparse`."""
+
+    users: IdIndex
+    items: IdIndex
+    user_index: np.ndarray
+    item_index: np.ndarray
+    ratings: np.ndarray
+    times: np.ndarray | None
+    is_long: bool
+    is_sparse: bool
+
+    def side_of(self, values: np.ndarray, kept: Any = slice(None)) -> str:
+        """Return the side of which each has one of the kept values, which differ and repeat; "" where none has."""
+        for index, places in ((self.items, self.item_index[kept]), (self.users, self.user_index[kept])):
+            last = np.zeros(len(index), values.dtype)
+            last[places] = values[kept]
+            if (last[places[:_SOME]] != values[kept][:_SOME]).any():  # no copy of all where some tell enough
+                continue
+            if (last[places] == values[kept]).all() and 2 * np.unique(places).size <= places.size:
+                return index.kind if np.ptp(last[places]) else ""
+        return ""
+
+
+def doubts_about_ratings(read: Read, *, on_scale: bool) -> Iterator[str]:
+    """Yield lines about rows that are no ratings, and where no scale is stated about ratings that are none of one."""
+    grades, counts = np.unique(read.ratings[:: max(1, read.ratings.size // _SOME)], return_counts=True)
+    if read.ratings.size >= _FEW and read.is_long:
+        yield from _doubts_about_rows(read, grades.size > _GRADES)
+    if read.ratings.size < _FEWEST or on_scale:
         return
+    density = read.ratings.size / (len(read.users) * len(read.items))
+    yield from _doubts_about_zeros(read, grades[grades != 0], is_full=density == 1 and not read.is_long)
+    yield from _doubts_about_answers(read.ratings, grades, counts)
+    yield from _doubts_about_scales(read, grades, counts)
+    if density > _FULL:
+        yield from _doubts_about_gaps(read, grades, counts)
+
+
+def _doubts_about_rows(read: Read, has_grades: bool) -> Iterator[str]:
+    """Yield lines about exchanged ids, a column in an order of its own, one value a side, copies and placeholders."""
+    users, ratings = read.user_index, read.ratings
+    if read.users.ids.dtype == read.items.ids.dtype == object:
+        rows = (read.items.lookup(read.users.ids) >= 0)[users]
+        rows &= (read.users.lookup(read.items.ids) >= 0)[read.item_index]
+        if 0 < np.count_nonzero(rows) < rows.size / 2:
+            found = quoted(read.users.ids[users[rows.argmax()]])
+            yield f"ids such as {found} are users of some rows and items of others: are some rows exchanged?"
+    is_sorted, are_next = _in_order(ratings) or _in_order(-ratings), (np.diff(ratings[:_SOME]) == 1).all()
+    if has_grades and is_sorted and (are_next or _in_order(users) or _in_order(read.item_index)):
+        yield "ratings are in order, as other columns are: was one sorted by itself, or are they row numbers?"
+    for name, values in (("rating", ratings), ("time", read.times)):
+        if values is not None and (side := read.side_of(values)):
+            yield f"each {side} has the same {name} in all rows: a mean, a year, ... of the {side} is no {name}"
+    if has_grades and ratings.size <= _TWICE:
+        marks = np.random.default_rng(0).random(len(read.items))[read.item_index] * (1 + ratings)
+        sums = np.bincount(users, marks).round(6)[np.bincount(users) >= _ALIKE]
+        alike = np.unique(sums, return_counts=True)[1]
+        if (n_again := alike[alike > 1].sum()) >= max(_ALIKE, sums.size / 2):
+            yield f"{n_again} users have the same ratings as another: is the table there twice, under two ids?"
+    n_last = int((ratings[::-1] != ratings[-1]).argmax())
+    if _FEWEST <= n_last == np.count_nonzero(ratings == ratings[-1]) and not is_sorted:
+        yield f"the last {n_last} rows are rated {ratings[-1]:g}, and no other: drop them if they are to be predicted"
+
+
+def _doubts_about_zeros(read: Read, some: np.ndarray, *, is_full: bool) -> Iterator[str]:
+    """Yield a line about zeros below others: of all pairs, stored, or of whole ratings many or far below."""
+    ratings, n_zeros = read.ratings, read.ratings.size - np.count_nonzero(read.ratings)
     is_small = ratings.size < _FEW
-    if (is_small or not is_full) and not (ratings == np.trunc(ratings)).all():
+    if not n_zeros or ((is_small or not is_full) and not _are_whole((1 + read.is_sparse) * ratings)):
         return
-    some = np.unique(ratings[:: max(1, ratings.size // _SOME)])
-    some, share = some[some != 0], n_zeros / ratings.size
-    is_far = some.size > 2 and some[0] > 2 * np.diff(some).min()
+    share = n_zeros / ratings.size
+    is_far = some.size > 2 and (read.is_sparse or some[0] > 2 * np.diff(some).min())
     is_many = share >= 0.5 or (share >= 0.2 and n_zeros > 3 * np.count_nonzero(ratings == 1))
     if some.size > 1 + is_small and some[0] > 0 and (is_full or is_far or is_many):
         found = "every pair has a rating" if is_full else f"{100 * share:.0f} % of the ratings are 0"
         yield f"{found}: a 0 counts as a rating; missing=0 (in the shell --missing 0) if it does not"
 
 
-def doubts_about_answers(ratings: np.ndarray) -> Iterator[str]:
+def _doubts_about_answers(ratings: np.ndarray, values: np.ndarray, counts: np.ndarray) -> Iterator[str]:
     """Yield a line about 9, 99, ..., which stand for no answer in questionnaires, well above all other grades."""
-    some = ratings[:: max(1, ratings.size // _SOME)]
-    values, counts = np.unique(some, return_counts=True)
     n_grades = 1 + int(np.argmax(np.append(np.diff(values) != 1, True)))
     grades, codes, n_codes = values[:n_grades], values[n_grades:], counts[n_grades:].sum()
-    if n_grades < 3 or grades[0] not in (0, 1) or not 0 < codes.size <= 3 or n_codes < max(2, _OFTEN * some.size):
+    if n_grades < 3 or grades[0] not in (0, 1) or not 0 < codes.size <= 3 or n_codes < max(2, _OFTEN * counts.sum()):
         return
     if np.isin(codes, _NO_ANSWERS).all() and codes[0] >= grades[-1] + 3:
         found = f"{np.count_nonzero(ratings >= codes[0])} ratings are {', '.join(f'{code:g}' for code in codes)}"
@@ -83,12 +157,56 @@ def doubts_about_answers(ratings: np.ndarray) -> Iterator[str]:
         )
 
 
+def _doubts_about_scales(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
+    """Yield lines about ratings of two scales, of a scale for each user, as ranks are, and of times."""
+    ratings, n_users, low, high = read.ratings, len(read.users), grades[0], grades[-1]
+    if grades.size >= 2 * _GRADES and low >= 0 and _are_whole(2 * grades):
+        place = _GRADES + int((grades[_GRADES : 1 - _GRADES] / grades[_GRADES - 1 : -_GRADES]).argmax())
+        top, start, share = grades[place - 1], grades[place], counts[:place].sum() / counts.sum()
+        if start - top > top - low and _PART < share < 1 - _PART:
+            found = f"{100 * share:.0f} % of the ratings lie in {low:g}..{top:g}, the others in {start:g}..{high:g}"
+            yield f"{found}: are these two scales? Bring all to one"
+    if (low, high) == (0, 1) and n_users >= _ALIKE and np.ptp(np.diff(grades)) > _PART / grades.size:
+        ends = [np.bincount(read.user_index[ratings == end], minlength=n_users) > 0 for end in (0, 1)]
+        if (ends[0] & ends[1] | (np.bincount(read.user_index, minlength=n_users) < _GRADES)).all():
+            yield "each user has ratings of 0 and of 1: were they scaled user by user, which loses who rates high?"
+    if high >= _GRADES and ratings.size >= _FEW and np.count_nonzero(ratings == 1) == n_users:
+        n_rows, *sums = (np.bincount(read.user_index, ratings**power) for power in range(3))
+        if np.allclose(sums, [n_rows * (n_rows + 1) / 2, n_rows * (n_rows + 1) * (2 * n_rows + 1) / 6]):
+            yield "each user's ratings are 1, 2, 3, ...: if these are ranks, the best has the lowest rating"
+    if 5e8 <= low < high < 5e12 and _are_whole(ratings):
+        yield f"ratings lie between {low:g} and {high:g}, as times do: is another column that of ratings?"
+
+
+def _doubts_about_gaps(read: Read, grades: np.ndarray, counts: np.ndarray) -> Iterator[str]:
+    """Yield lines about a table without gaps that may hold similarities, or in which a value may fill gaps."""
+    ratings, shape, place = read.ratings, (len(read.users), len(read.items)), int(counts.argmax())
+    if not read.is_long and _ALIKE <= shape[0] == shape[1] and ratings.size == shape[0] ** 2 and grades.size > _GRADES:
+        matrix = np.zeros(shape)
+        matrix[read.user_index, read.item_index] = ratings
+        if np.allclose(matrix, matrix.T) and (np.diag(matrix) == matrix.max()).all():
+            yield "the matrix is symmetric, its diagonal the largest: are these similarities and no ratings?"
+    found = ""
+    for unit in (2, 1):  # half and whole grades
+        rest = unit * ratings != np.trunc(unit * ratings)
+        n_rest, n_grades = np.count_nonzero(rest), np.count_nonzero(unit * grades % 1 == 0)
+        if min(n_rest, ratings.size - n_rest) >= _FEWEST and n_grades >= _GRADES:
+            one = f"{ratings[rest][0]:g}" if np.ptp(ratings[rest]) == 0 else ""
+            side = read.side_of(ratings, rest)
+            found = f"{n_rest} ratings are {one or 'one value of each ' + side}" if one or side else found
+    stands_out = grades.size > _MORE and _PART * counts.sum() < counts[place] > 3 * np.sort(counts)[-2]
+    if stands_out and 0 < place < grades.size - 1:
+        found = f"{100 * counts[place] / counts.sum():.0f} % of the ratings are {grades[place]:g}"
+    if found:
+        yield f"every pair has a rating, and {found}: if these fill gaps, leave them out"
+
+
 def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
     """Yield a line about ratings of which the largest would decide alone: over many decades, or counts."""
     low, high = float(ratings.min()), float(ratings.max())
-    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MANY) or high <= 1:  # pictures are in 0..1
+    if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MORE) or high <= 1:  # pictures are in 0..1
         return
-    are_counts = low == 1 and np.mean(ratings == 1) > _MOST and bool((ratings == np.trunc(ratings)).all())
+    are_counts = low == 1 and np.mean(ratings == 1) > (_MOST if high >= _MANY else 0.5) and _are_whole(ratings)
     if high >= _DECADES * low or are_counts:
         yield (
             f"ratings lie between {low:g} and {high:g}: of affinities take air_recsys.dti.as_p_affinity, counts as of "
@@ -115,6 +233,14 @@ def doubts_about_times(times: np.ndarray) -> Iterator[str]:
     are_dates = days.min() > 19e6 and days.max() < 22e6 and np.isin(days % 100, range(1, 32)).all()
     if are_dates and np.isin(days // 100 % 100, range(1, 13)).all() and np.unique(days).size > 4:
         yield f"timestamps such as {low:.0f} look like dates, and count as numbers: pd.to_datetime makes them dates"
+
+
+def _in_order(values: np.ndarray) -> bool:
+    return all((np.diff(part) >= 0).all() for part in (values[:_SOME], values))
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    return bool((numbers == np.trunc(numbers)).all())
 
 
 def doubts_about_new(known: IdIndex, ids: np.ndarray) -> Iterator[tuple[bool, str]]:
@@ -153,7 +279,11 @@ def _odd(ids: list[Any]) -> dict[str, list[Any]]:
     twice = {each for each, n in Counter(folded).items() if n > 1}
     whole = [id for id in ids if not isinstance(id, str) or id.isdigit()]
     strange = [id for id in texts if not any(map(str.isdigit, id))]
+    parts = {id: re.split(r"\s*[|;]\s*", id) for id in texts if "|" in id or ";" in id}
+    known, lists = set(texts), [id for id in texts if _LIST.fullmatch(id)]
+    several = [id for id, each in parts.items() if not known.isdisjoint(each)]
     odd = {
+        "hold several, but count as one each": several or (lists if len(lists) > max(_ALIKE, len(texts) / 2) else []),
         "are there as text and as number, which are two ids": [id for id in texts if id in written],
         "begin or end with a blank, which counts": [id for id in texts if id.strip().strip("\ufeff\u200b") != id],
         "differ from others only in case, blanks, leading zeros or forms of Unicode or HTML, and are other ids": [

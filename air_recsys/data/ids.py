@@ -6,7 +6,8 @@ import difflib
 import html
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Set
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ import pandas as pd
 
 from air_recsys.data.columns import index_type
 from air_recsys.data.frames import as_pandas
-from air_recsys.exceptions import DataError, UnknownIdError, quoted
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 
 _MOST_COMPARED = 20_000  # names: part of a second
 
@@ -166,6 +167,8 @@ class IdIndex:
     """A fixed sequence of distinct ids with the index of each."""
 
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
+        if isinstance(ids, Mapping | Set):
+            raise DataError(f"expected {kind} ids in the order of the rows, found a {type(ids).__name__}: give a list")
         self.ids = as_id_array(ids)
         self.kind = kind
         if self.ids.dtype == object and not _all_hashable(self.ids):
@@ -183,7 +186,16 @@ class IdIndex:
         return type(self), (self.ids, self.kind)
 
     def check_shared(self, ids: np.ndarray, content: str) -> None:
-        """Raise `DataError` where all ids that come with some content, such as "features", are unknown."""
+        """Raise `DataError` where all ids that come with some content, such as "features", are unknown.
+
+        Warn where they are integers without gaps that miss those of the data by one, as row numbers do.
+        """
+        known, has_numbers = self.ids, ids.size and ids.dtype.kind in "iu" and self.ids.dtype != object
+        if has_numbers and np.unique(ids).size == np.ptp(ids) + 1:
+            low, high = ids.min(), ids.max()
+            if (known.max() == high + 1 and known.min() > low) or (known.min() == low - 1 and known.max() < high):
+                told = f"those of the data in {known.min()}..{known.max()}: are they off by one?"
+                warnings.warn(f"ids of the {content} lie in {low}..{high}, {told}", DataWarning, stacklevel=6)
         if (self.lookup(ids) < 0).all():
             raise DataError(
                 f"expected {content} of {self.kind}s of the data, found none: their ids are such as "

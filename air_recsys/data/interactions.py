@@ -29,7 +29,7 @@ from air_recsys.data.columns import (
     usual_column,
     wide_frame,
 )
-from air_recsys.data.doubts import doubts_about_answers, doubts_about_ids, doubts_about_times, doubts_about_zeros
+from air_recsys.data.doubts import Read, doubts_about_ids, doubts_about_ratings, doubts_about_times
 from air_recsys.data.features import Encoding, Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, encode_ids
@@ -219,7 +219,7 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        _tell_flags([ratings.dtype])
+        _tell_flags([pd.Series(ratings).infer_objects().dtype])
         return cls(
             users,
             items,
@@ -243,24 +243,26 @@ class Interactions:
         duplicates: Duplicates = "error",
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
+        missing: float | None = None,
     ) -> Interactions:
-        """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
+        """Read any SciPy sparse matrix or array (users x items); stored entries other than `missing` are the ratings.
 
         Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
         is a `DataError`.
         """
         coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
+        given = slice(None) if missing is None else coo.data != missing
         return cls(
-            coo.row,
-            coo.col,
-            coo.data,
+            coo.row[given],
+            coo.col[given],
+            coo.data[given],
             ids_or_range(user_ids, n_users, "user"),
             ids_or_range(item_ids, n_items, "item"),
             duplicates=duplicates,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
-        ).checked()
+        ).checked(is_sparse=True)
 
     @classmethod
     def from_dense(
@@ -449,6 +451,11 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
+        if isinstance(mask, pd.Series) and chosen.dtype == bool and not mask.index.is_monotonic_increasing:
+            told = (
+                "a mask counts row by row, and its index not, which is in another order: mask.to_numpy() if so meant"
+            )
+            warnings.warn(told, DataWarning, stacklevel=2)
         if chosen.dtype != bool and chosen.size == self.n_ratings > 2 and np.isin(chosen, (0, 1)).all():
             raise DataError("expected a mask of booleans, or positions, found a 0 or 1 for each rating: mask == 1")
         if chosen.dtype != bool:
@@ -580,13 +587,13 @@ class Interactions:
 
     # ---------------------------------------------------------------- internals
 
-    def checked(self, *header: Hashable) -> Self:
+    def checked(self, *header: Hashable, is_sparse: bool = False) -> Self:
         """Return the ratings of a caller's table, and warn of what it may mean otherwise; `header` names its ids."""
         doubts = list(doubts_about_ids(self.users, self.items, header))
         if self.rating_scale is None:
             check_no_code(self._ratings)
-            doubts += doubts_about_zeros(self._ratings, 0 if header else self.n_users * self.n_items)
-            doubts += doubts_about_answers(self._ratings)
+        arrays = self.users, self.items, self.user_index, self.item_index, self._ratings, self.timestamps
+        doubts += doubts_about_ratings(Read(*arrays, bool(header), is_sparse), on_scale=self.rating_scale is not None)
         if self.timestamps is not None:
             doubts += doubts_about_times(self.timestamps)
         for doubt in doubts:
@@ -676,7 +683,7 @@ def as_interactions(
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
         return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
-        return Interactions.from_csr(data, **how)
+        return Interactions.from_csr(data, missing=missing, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
         if not isinstance(data, np.ndarray) or data.dtype.kind in "OV" or data.shape[-1:] <= (FEW_COLUMNS,):
             try:
@@ -689,6 +696,9 @@ def as_interactions(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+_TEN = 10  # the highest of most grades
 
 
 def is_matrix(data: Any) -> bool:
@@ -724,8 +734,10 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     data = as_pandas(data)
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
         matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
-        likes = matrix.ratings != 0
-        return matrix if likes.all() else matrix.select(likes)
+        ratings = matrix.ratings
+        if 2 < ratings.max() <= _TEN and np.mean(ratings <= 1) < 0.5 and (2 * ratings % 1 == 0).all():  # grades
+            _tell_values_of_likes(ratings)
+        return matrix
     times = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
         return Interactions.from_frame(data, rating=None, **times, duplicates="mean")

@@ -12,6 +12,7 @@ from air_recsys.storage.validation import check_real
 Scale = tuple[float, float]
 _ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
 _OUTSIDE = 0.1  # share of test ratings beyond the training ratings that chance does not explain
+_BY_CHANCE = 0.01  # largest probability of what chance does not explain
 _FEW = 5  # test ratings that may all be equal
 _CODES = (99.0, 255.0, 999.0, 9999.0, 99999.0)
 _FEWEST = 5  # other numbers, beside which one is far
@@ -34,13 +35,30 @@ def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def told_of_test(ratings: np.ndarray, scale: Scale) -> str:
-    """Say where test ratings seem to be on another scale than those of the training, or all equal; else ""."""
+    """Say where test ratings seem to be on another scale than those of the training, or all equal; else "".
+
+    Beside likes, all of which are equal, those of 0 or less are told.
+    """
+    if scale[0] == scale[1] > 0 >= ratings.min():
+        return f"{np.count_nonzero(ratings <= 0)} test ratings are 0 or less, and count as likes: leave them out"
     all_equal = ratings.size >= _FEW and np.ptp(ratings) == 0
     some = max(_OUTSIDE * ratings.size, 2)
     if scale[0] == scale[1] or not (all_equal or outside_of(ratings, scale).size > some):
         return ""
     found = f"{ratings.min():g}..{ratings.max():g}, those of the training in {scale[0]:g}..{scale[1]:g}"
     return f"test ratings are in {found}: likes, or another scale?"
+
+
+def told_of_new(ratings: np.ndarray, known: np.ndarray) -> str:
+    """Say where new ratings may be likes: three or more, all 1, where by chance they would hardly be so; else ""."""
+    if (
+        ratings.size < 3
+        or known.max() <= 1
+        or (ratings != 1).any()
+        or np.mean(known == 1) ** ratings.size > _BY_CHANCE
+    ):
+        return ""
+    return f"all {ratings.size} new ratings are 1, those of the training in {known.min():g}..{known.max():g}: likes?"
 
 
 def check_stated(ratings: np.ndarray, scale: Scale) -> None:

@@ -133,7 +133,8 @@ def _parts(data: Interactions, split: AnySplit, test: Any, test_fraction: float 
         return make_parts(data, split, test_fraction, seed)
     if split is not None or test_fraction is not None:
         raise ParameterError("expected either test ratings or a split, found both")
-    return given_parts(data, as_interactions(test, allow_negative=True))
+    zero = None if np.ptp(data.ratings) else 0  # in a matrix no like
+    return given_parts(data, as_interactions(test, allow_negative=True, missing=zero))
 
 
 def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[dict[str, System], list[str]]:

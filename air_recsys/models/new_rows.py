@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,8 @@ from air_recsys.data.features import Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.scales import outside_of
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.data.scales import outside_of, told_of_new
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
 from air_recsys.models.rows import SIDES, Folded, Side, other_side
 from air_recsys.models.state import FittedState
 from air_recsys.storage.reading import checked_sparse
@@ -132,7 +133,7 @@ def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:
     """Raise `DataError` for ratings that the training data could not hold.
 
     These are ratings outside of the scale that was stated, else of what `fit` saw, smallest to largest. Where all that
-    it saw are equal there is no scale, and only negative ones are refused.
+    it saw are equal there is no scale, and only negative ones are refused. What may be likes is told.
     """
     low, high = state.rating_scale
     if low < high:
@@ -142,6 +143,8 @@ def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:
                 f"expected ratings in {low:g}..{high:g} (the scale of the training data), found {outside[0]:g}; "
                 "clip them to rating_scale_, or fit again with rating_scale=(low, high)"
             )
+        if told := told_of_new(ratings, state.data.ratings):
+            warnings.warn(told, DataWarning, stacklevel=4)
     check_signs(state, ratings)
 
 

@@ -107,6 +107,9 @@ def merge(
     """All ratings, of a pair the latest, and features of new ids; and which new ones are older and not taken."""
     if any(new.n_features):
         raise DataError("expected features as tables beside the new ratings, found interactions that have some")
+    sides = (before.users, before.items, new.user_ids), (before.items, before.users, new.item_ids)
+    if all((own.lookup(ids) < 0).all() and (other.lookup(ids) >= 0).all() for own, other, ids in sides):
+        raise DataError("expected users and items, found known items as users and known users as items: exchange them")
     users, of_users = _joined(before.users, new.users, before.user_features, user_features)
     items, of_items = _joined(before.items, new.items, before.item_features, item_features)
     old, late = _again(before, new)

@@ -15,6 +15,7 @@ from air_recsys import __version__
 from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.ids import IdIndex, as_id_array, integer_of
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.scales import told_of_new
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
@@ -275,7 +276,8 @@ class Service:
             given["weight"] = [1.0 if weight is None else weight for weight in given["weight"]]
         if "timestamp" in given and now._data.timestamps is None:
             raise DataError("expected no timestamps, as this model was trained without, found some")
-        notes = []
+        told = told_of_new(np.array(given["rating"]), now._data.ratings) if kind == "ratings" else ""
+        notes = [told] if told else []
         try:
             for index in (now._data.users, now._data.items):
                 for is_slip, doubt in doubts_about_new(index, as_id_array(given[index.kind])):

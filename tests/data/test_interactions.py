@@ -75,6 +75,7 @@ def fails(message, error=DataError):
 # -------------------------------------------------------------------- round trips
 
 
+@pytest.mark.filterwarnings("ignore:every pair has a rating")
 @fast
 @given(matrices, st.sampled_from(["csr", "csc", "coo", "lil", "dok"]), st.booleans())
 def test_a_matrix_comes_back_and_stored_zeros_are_ratings_of_zero(array, form, as_matrix):

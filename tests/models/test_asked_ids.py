@@ -161,6 +161,7 @@ def test_what_cannot_be_kept_is_said_before_the_training():
         BiasModel().fit(pairs)
 
 
+@pytest.mark.filterwarnings("ignore:each row counts as one like")
 @pytest.mark.parametrize("kind", ["ratings", "baseline", "likes"])
 def test_a_test_part_has_the_ids_of_the_training(kind, models):
     model = models[kind]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import UNNAMED, column_of_ids
+from air_recsys.data.columns import column_of_ids, without_index
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
@@ -104,9 +104,7 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     column = column_of_ids(kind, list(table.columns)) if numbered else kind
     if column is not None and column in table.columns:
         table = table.set_index(column)
-    if unnamed := [name for name in table.columns if str(name).startswith(UNNAMED)]:
-        warnings.warn(f"{kind} features without a name are left out: {quoted(unnamed)}", DataWarning, stacklevel=6)
-        table = table.drop(columns=unnamed)
+    table = without_index(table, f"{kind} features", stacklevel=6)
     if isinstance(table.index, pd.MultiIndex):
         raise DataError(f"expected a table of {kind} features indexed by id, found an index of several levels")
     if table.empty:
@@ -125,9 +123,10 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
     if ids.size:
         known = IdIndex(ids, kind)
-        known.check_shared(table.index.to_numpy(), "features")
-        if isinstance(table.index, pd.RangeIndex) and (known.lookup(own) < 0).any():
+        are_known = known.lookup(own) >= 0
+        if isinstance(table.index, pd.RangeIndex) and are_known.any() and not are_known.all():
             _tell_row_numbers(own, ids, kind)
+        known.check_shared(table.index.to_numpy(), "features")
     return named
 
 

@@ -156,7 +156,7 @@ def _read_parts(path: Path, text: TextForm, passed: Passed) -> tuple[RatingColum
     A file of many rows without content is so not read to its end.
     """
     names = text.names
-    columns, has_short_lines = RatingColumns(path, names, convert=as_integers), False
+    part, columns, has_short_lines = pd.DataFrame(), RatingColumns(path, names, convert=as_integers), False
     with open_lines(path, text.form.encoding, text.form.separator) as lines:
         opened: Any = pd.read_csv(lines, **text.of_pandas())
         with opened as reader:
@@ -172,6 +172,8 @@ def _read_parts(path: Path, text: TextForm, passed: Passed) -> tuple[RatingColum
         text.check_fields(path)
     if names.rating is not None and columns.size:
         _tell_flags(path, text, names.rating)
+    if lines.lacks_end and names.rating == list(part.columns)[-1]:
+        _tell_cut(path, part[names.rating].to_numpy())
     if lines.n_lines > columns.size + (text.header is None):
         check_spans(path, text.form)
     return columns, False
@@ -184,6 +186,15 @@ def _tell_flags(path: Path, text: TextForm, rating: str) -> None:
     if (found := next(records)[1][header.index(rating)]).casefold() in ("true", "false"):
         told = f"{path}: ratings of True and False are taken as 1 and 0, the first is {found}"
         warnings.warn(told, DataWarning, stacklevel=6)
+
+
+def _tell_cut(path: Path, ratings: np.ndarray) -> None:
+    """Warn where the last rating, behind which the file ends within its line, is no other's, and begins another."""
+    others, last = np.unique(ratings[:-1]), f"{ratings[-1]:g}"
+    whole = [each for each in others if f"{each:g}".startswith(last)]
+    if whole and ratings[-1] not in others and ratings.size > others.size + 1:
+        told = f"the last line has no end, and the rating {last} of no other: was {whole[0]:g} cut off?"
+        warnings.warn(f"{path}: {told}", DataWarning, stacklevel=6)
 
 
 def _is_broken(part: pd.DataFrame, names: ColumnNames) -> bool:

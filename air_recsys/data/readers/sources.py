@@ -114,7 +114,10 @@ def undecodable(path: Path, encoding: str | None, error: UnicodeError) -> Undeco
 
 
 class Lines(io.RawIOBase):
-    """The bytes of a text in UTF-8, which counts its lines; a `ValueError` ends a line that is too long."""
+    """The bytes of a text in UTF-8, which counts its lines; a `ValueError` ends a line that is too long.
+
+    `lacks_end` says whether the file ends within its last line.
+    """
 
     def __init__(self, file: BinaryIO, content: BinaryIO, encoding: str | None, doubled: str | None) -> None:
         self._file, self._content, self._doubled = file, content, doubled
@@ -127,7 +130,7 @@ class Lines(io.RawIOBase):
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding or str(marked))()
         self._start = start.removeprefix(codecs.BOM_UTF8) if is_utf8 else start
         self._ready, self._carried, self._at_end = b"", b"", False
-        self.n_lines, self._length = 0, 0
+        self.n_lines, self._length, self.lacks_end = 0, 0, False
 
     def readable(self) -> bool:
         """Return True."""
@@ -172,7 +175,8 @@ class Lines(io.RawIOBase):
         self.n_lines += n_ends
         if n_ends:
             self._length = len(chunk) - chunk.rfind(b"\n") - 1
-        if self._at_end and self._length:
+        self.lacks_end = self._at_end and self._length > 0
+        if self.lacks_end:
             self.n_lines, self._length = self.n_lines + 1, 0  # the last line has no end
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.columns import column_of_ids, named_column
-from air_recsys.data.ids import integer_of
+from air_recsys.data.ids import IdIndex, integer_of
 from air_recsys.data.readers.forms import FOUND, Writing
 from air_recsys.data.readers.sources import UndecodableError, regular
 from air_recsys.data.readers.tables import existing, form_of, is_parquet, read_names, read_table
@@ -42,6 +42,7 @@ def read_titles(path: Path, item_ids: np.ndarray) -> pd.DataFrame:
             f"are such as {quoted(item_ids.tolist()[0])}, those of the file such as "
             f"{quoted(next(iter(table[name].dropna().tolist()), None))}"
         )
+    IdIndex(item_ids, "item").check_shared(named.index.to_numpy(), "titles")
     return pd.DataFrame({name: _unescaped(pd.Series(named[name])) for name in named.columns})
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import as_float
+from air_recsys.data.columns import as_float, without_index
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice, check_integer, import_extra
 
@@ -58,6 +58,7 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
     check_choice("kind", kind, _KINDS)
     if not isinstance(features, pd.DataFrame):
         raise DataError(f"expected a DataFrame of features, found {type(features).__name__}")
+    features = without_index(features, "features", stacklevel=2)
     rows = as_float(features, "features")
     if rows.size == 0 or not np.isfinite(rows).all():
         raise DataError(f"expected finite features of each row, found {np.sum(~np.isfinite(rows))} that are not")

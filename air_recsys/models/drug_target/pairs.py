@@ -51,21 +51,7 @@ def as_pairs(given: Any) -> Interactions:
     names: dict[Any, Any] = {str(name).strip().casefold(): name for name in given.columns}
     names |= {name: name for name in given.columns}  # the one that is written so goes first
     sides = next((side for side in _SIDES if side[0] in names and side[1] in names), None)
-    data = _wide(given) if sides is None else _long(given, names, *sides)
-    for kind, ids in (("drug", data.user_ids), ("target", data.item_ids)):
-        _tell_ids(kind, ids)
-    return data
-
-
-def _tell_ids(kind: str, ids: np.ndarray) -> None:
-    """Warn of names that hold other names."""
-    texts = {id for id in ids.tolist() if isinstance(id, str)}
-    several = sorted(
-        text for text in texts if re.search("[|;]", text) and not texts.isdisjoint(re.split(r"\s*[|;]\s*", text))
-    )
-    if several:
-        told = f"{len(several)} names of {kind}s hold several, but count as one each: {quoted(several[:_SHOWN])}"
-        warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
+    return _wide(given) if sides is None else _long(given, names, *sides)
 
 
 def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -> Interactions:

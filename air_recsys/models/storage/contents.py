@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.doubts import doubts_about_rows
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
@@ -201,7 +202,7 @@ def graph_from_arrays(
 
 
 def check_kept(data: Interactions, stacklevel: int) -> None:
-    """Raise `DataError` for ratings that no model can hold, and warn of ids that no file can."""
+    """Raise `DataError` for ratings that no model can hold, and warn of ids that no file can, or that tell nothing."""
     largest = float(np.abs(data.ratings).max())
     if largest > LARGEST:
         raise DataError(f"expected ratings of at most {LARGEST:g}, found {largest:g}: divide all by a number")
@@ -214,6 +215,8 @@ def check_kept(data: Interactions, stacklevel: int) -> None:
             DataWarning,
             stacklevel=stacklevel,
         )
+    for doubt in doubts_about_rows(data.users, data.items, data.n_ratings):
+        warnings.warn(doubt, DataWarning, stacklevel=stacklevel)
     for index in (data.users, data.items):
         if kind := _other_type(index.ids):
             warnings.warn(

@@ -306,7 +306,7 @@ def test_data_that_make_no_sense_are_refused(table: pd.DataFrame, given: Any, me
         (pd.concat([long_of(WIDE)] * 2), "48 rows repeat a pair and its value: each counts once"),
         (long_of(WIDE)[["Drug", "TARGET"]].assign(Ki=">10"), "all of which interact, but does not read ['Ki']"),
         (long_of(WIDE).assign(Drug_ID="x"), "reads pairs of 'Drug' and 'TARGET', but does not read ['Drug_ID']"),
-        (WIDE.rename(columns={"t1": "t0|t2"}), "1 names of targets hold several, but count as one each: ['t0|t2']"),
+        (WIDE.rename(columns={"t1": "t0|t2"}), "ids such as 't0|t2' hold several, but count as one each"),
         (WIDE.rename(index={"drug 1": "drug x "}), "ids such as 'drug x ' begin or end with a blank, which counts"),
         (WIDE.set_axis([f"hsa:{k}" for k in range(8)]), "the rows look like targets, such as 'hsa:0'"),
         (WIDE.set_axis([f"P2921{k}-2" for k in range(8)]), "pass table.T (in the shell --transpose)"),

@@ -96,7 +96,7 @@ def test_a_refused_update_changes_nothing(model):
 def test_ids_of_another_type_are_refused_by_ratings_too():
     data = Interactions.from_csr(likes().astype(float))
     model = AIR.for_ratings(n_factors=2, n_sweeps=2, random_state=0, device="cpu").fit(
-        data.to_frame().assign(rating=lambda t: 1 + t["item"] % 5)
+        data.to_frame().assign(rating=lambda t: 1 + (t["item"] + t["user"]) % 5)
     )
     with pytest.raises(UnknownIdError, match="its ids are integers"):
         model.partial_fit(pd.DataFrame({"user": ["eve"], "item": [1], "rating": [3.0]}))
