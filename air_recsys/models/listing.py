@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,8 @@ from air_recsys.nn.devices import resolve_device
 from air_recsys.splits import user_holdout
 from air_recsys.storage.validation import check_choice
 
-RANKED_BY = ("auto", "both", "rating", "taken")
+RankedBy = Literal["auto", "both", "rating", "taken"]
+RANKED_BY: tuple[RankedBy, ...] = get_args(RankedBy)
 _DAMPING = 5.0  # ratings of the mean user that are added to each item's
 
 
@@ -45,7 +46,7 @@ class ListsByTaking(PredictsDeviations):
         items: Any = None,
         exclude: Any = None,
         device: str = "cpu",
-        rank_by: str = "auto",
+        rank_by: RankedBy = "auto",
     ) -> pd.DataFrame:
         """The best n items of each user, as `Recommender.recommend`.
 
@@ -105,7 +106,7 @@ class ListsByTaking(PredictsDeviations):
         *,
         items: Any = None,
         exclude: Any = None,
-        rank_by: str = "auto",
+        rank_by: RankedBy = "auto",
     ) -> BestItems:
         """The best n items of one known user with scores and deviations, see `PredictsDeviations.best_items`."""
         check_choice("rank_by", rank_by, RANKED_BY)
@@ -116,7 +117,8 @@ class ListsByTaking(PredictsDeviations):
         table = self.recommend([user_id], n, exclude_seen, items=items, exclude=exclude, rank_by=by)
         ids, scores = table["item"].to_numpy(), table["score"].to_numpy()
         places, state = state.data.items.lookup(ids), self._measured(state)
-        return BestItems(ids, scores, self._deviations(state, np.full(ids.size, user), places, None, scores))
+        deviations = self._deviations(state, np.full(ids.size, user), places, None, scores)
+        return BestItems(ids, scores, deviations, table["liking"].to_numpy())
 
     def learn_lists(self) -> Self:
         """Learn what lists by `recommend` need where they do not go by the rating alone, and return the model.
@@ -135,7 +137,7 @@ class ListsByTaking(PredictsDeviations):
         by = self._ranked_by(state, "auto")
         return f"lists by {by}" + (f"; {state.origin.taking.line}" if isinstance(state.origin.taking, Taking) else "")
 
-    def _ranked_by(self, state: FittedState, asked: str) -> str:
+    def _ranked_by(self, state: FittedState, asked: RankedBy) -> RankedBy:
         """What lists go by."""
         data, equations = state.origin.data, state.origin.equations
         if asked != "auto":

@@ -49,7 +49,7 @@ _SETTINGS = RankerSettings(factor_weight=0.0, regression_share=0.5)
 _LOSS = 0.5  # of the strength of a pair with the worst rating
 _ASKED, _NEAR = 1000, 200  # users whose lists are compared, and candidates of each
 _LEAST = 1e-9  # probability
-_SPARE = 100  # candidates by z beyond four times the length of a list
+_SPARE = 60  # candidates by z beyond four times the length of a list
 _MOST_SCORES = 4_000_000  # held at a time
 _PREFIX = "taking_"
 
