@@ -203,7 +203,7 @@ class ListsByTaking(PredictsDeviations):
         columns["score"][known] = self.score_pairs(state, *pairs)
         columns["liking"][known] = self._liking(state, taking.liked, *pairs)
         columns["taking"][known] = taking.probabilities(*pairs)
-        return table.assign(**columns)[["user", "item", *columns, "rank", "source"]]
+        return table.assign(**columns).reindex(columns=["user", "item", *columns, "rank", "source"])
 
 
 def _most_rated(state: FittedState, least: float, n: int, allowed: np.ndarray | None = None) -> Popular:

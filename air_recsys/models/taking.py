@@ -180,22 +180,22 @@ class Taking:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], data: Interactions) -> Self:
         """What `to_arrays` was given, of these ratings; an error where a part is missing."""
         own = {name.removeprefix(_PREFIX): each for name, each in arrays.items() if name.startswith(_PREFIX)}
-        n_new, low, high, *others, rating, taken, both = own["numbers"].tolist()
+        n_new, low, high, liked, share, weight, *figures = own["numbers"].tolist()
         weights = item_weights_from(data.n_items, own)
         if weights is None:
             raise ValueError("expected the regression of lists by taking, found none")
         calibration = RankCalibration.of_array(own["calibration"]) if "calibration" in own else None
         likes = _state(likes_of(data, (low, high)), weights, calibration)
         likes = replace(likes, n_new_items=min(max(int(n_new), 0), data.n_items))
-        return cls(likes, (low, high), *others, Figures(rating, taken, both))
+        return cls(likes, (low, high), liked, share, weight, Figures._make(figures))
 
 
 def _state(pairs: Interactions, weights: Csr | np.ndarray | None, calibration: RankCalibration | None) -> FittedState:
     """The state of a ranker by a regression alone, which is made where there is none."""
     weights = item_weights(interaction_pattern(pairs), _SETTINGS) if weights is None else weights
     sizes, chosen = (pairs.n_users, pairs.n_items), Selection(_SETTINGS._asdict() | {"n_steps": 0})
-    factors = Factors(*(np.zeros((size, 1), np.float32) for size in sizes), *map(np.zeros, sizes), 0.0)
-    sources = factors.item_factors
+    (users, sources), biases = (np.zeros((size, 1), np.float32) for size in sizes), [np.zeros(size) for size in sizes]
+    factors = Factors(users, sources, biases[0], biases[1], 0.0)
     return FittedState(
         pairs, factors, chosen=chosen, item_weights=weights, source_factors=sources, calibration=calibration
     )
@@ -230,12 +230,11 @@ def likes_of(
     data: Interactions, scale: tuple[float, float], users: IdIndex | None = None, items: IdIndex | None = None
 ) -> Interactions:
     """The rated pairs as likes, 1 with the best rating and less with others; over other ids where given."""
-    (low, high), ids, places = scale, [], []
-    for own, other, index in ((data.users, users, data.user_index), (data.items, items, data.item_index)):
-        ids.append(own if other is None else other)
-        places.append(index if other is None else other.lookup(own.ids)[index])
+    low, high = scale
     strengths = 1 - _LOSS * ((high - data.ratings) / ((high - low) or 1.0)).clip(0, 1)
-    return Interactions(*places, np.ones(data.n_ratings), *ids, weights=strengths, empty=True)
+    users, items = data.users if users is None else users, data.items if items is None else items
+    rows, columns = users.lookup(data.user_ids)[data.user_index], items.lookup(data.item_ids)[data.item_index]
+    return Interactions(rows, columns, np.ones(data.n_ratings), users, items, weights=strengths, empty=True)
 
 
 def learned(
