@@ -33,7 +33,7 @@ _FORMS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
 }
 _GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "EASE": {"decay": (50.0, 100.0, 200.0, 400.0, 800.0)},
-    "implicit ALS": {"factors": (32, 64, 128), "regularization": (0.1, 1.0, 10.0)},
+    "implicit ALS": {"factors": (32, 64, 128), "regularization": (0.1, 1.0, 10.0, 30.0)},
 }
 Scores = Callable[[np.ndarray], np.ndarray]  # of all items for some users
 Lists = Callable[[np.ndarray], np.ndarray]  # of some users, by positions, (b, 10)
