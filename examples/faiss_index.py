@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     table = pd.read_csv(given[0], sep="\t", names=columns) if given else made_up_ratings()
     model = AIR.for_ratings(n_factors=16, random_state=0, device="cpu").fit(table)
     everyone = model.interactions_.user_ids
-    exact = model.recommend(everyone, n=10)
+    exact = model.recommend(everyone, n=10, rank_by="rating")
 
     print("How much of the exact top 10 does an index find?")
     for factory in FACTORIES:

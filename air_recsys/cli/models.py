@@ -134,6 +134,7 @@ def train(
         typer.echo(f"graph of {side}s: {edges}")
     if air.snapshots_:
         typer.echo(f"kept the graphs of the {unit}s {', '.join(map(str, sorted(air.snapshots_)))}")
+    typer.echo(air.lists_line_)
     typer.echo(f"wrote {air.save(model)}")
     figures = {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index}
     options.write_figures(json_file, figures, origin=False)
@@ -190,6 +191,9 @@ def recommend(
     ] = None,
     form: options.Fields,
     lists: options.Lists,
+    rank_by: Annotated[
+        str, typer.Option(help="Of a model of ratings: auto, both (taking and liking), rating or taken.")
+    ] = "auto",
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -220,6 +224,10 @@ def recommend(
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_)
+    if isinstance(loaded, TrainedRecommender):
+        how["rank_by"] = rank_by
+    elif rank_by != "auto":
+        raise ParameterError(f"--rank-by needs a model of ratings that trains, found a {type(loaded).__name__}")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* what is popular is listed", DataWarning)  # which a note tells
         if new is not None and isinstance(loaded, GraphRanker):

@@ -16,6 +16,7 @@ from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_user
 from air_recsys.distributed.workers import ItemsOf, Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
+from air_recsys.models.listing import ListsByTaking
 from air_recsys.models.ranking.allowed import allowed_items, has_own, list_length, own_ids
 from air_recsys.storage.validation import check_choice, check_integer
 
@@ -130,6 +131,8 @@ def recommend(
     candidates, left_out = (_of_job(data, given, asked) for given in (items, exclude))
     schema = list_schema(table.schema.field(user).type, data.item_ids)
     job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema, device)
+    loaded = model if isinstance(model, Recommender) else Recommender.load(model)
+    model = loaded.learn_lists() if isinstance(loaded, ListsByTaking) else model  # once, and not in each worker
     return _score(model, table, target, job, batch_size, concurrency, verbose)
 
 

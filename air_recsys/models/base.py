@@ -352,6 +352,12 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         >>> BiasModel().fit(ratings).recommend([0, 1], exclude_seen=False, items=own)[["user", "item"]].values.tolist()
         [[0, 3], [1, 0], [1, 1]]
         """
+        return self.by_rating(user_ids, n, exclude_seen, items, exclude, device)
+
+    def by_rating(
+        self, user_ids: Any, n: int, exclude_seen: bool, items: Any, exclude: Any, device: str
+    ) -> pd.DataFrame:
+        """The lists of `recommend` by scores."""
         check_choice("exclude_seen", exclude_seen, (True, False))
         state, place = self._fitted(), resolve_device(device)
         asked = asked_ids(user_ids, "user")
@@ -359,7 +365,8 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         length = list_length(n, allowed.n_left)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
         popular = partial(best_rated, state, length)
-        return recommend_with(best, state, asked, length, allowed=allowed, clips=self.clips, popular=popular)
+        how: dict[str, Any] = {"allowed": allowed, "clips": self.clips, "popular": popular, "stacklevel": 4}
+        return recommend_with(best, state, asked, length, **how)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """The items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).

@@ -36,6 +36,7 @@ class BestItems(NamedTuple):
     items: np.ndarray  # (n,), ids
     scores: np.ndarray  # (n,)
     deviations: np.ndarray | None  # (n,), of a new rating of each; None where the model knows none
+    liking: np.ndarray | None = None  # (n,), the probability of a like of each, where lists go by it
 
 
 class PredictsDeviations(Recommender):

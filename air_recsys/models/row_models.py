@@ -11,18 +11,19 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import is_matrix
-from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, explain
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.forgetting import Left, kept
+from air_recsys.models.listing import ListsByTaking
 from air_recsys.models.new_rows import checked_features, new_rows
 from air_recsys.models.partial_fit import check_rows, of_new_rows, solved_in_turn, updated
 from air_recsys.models.rows import SIDES, RowSolver, Side
 from air_recsys.models.state import FittedState, lock_of
+from air_recsys.models.taking import handed_on
 from air_recsys.storage.validation import check_choice
 
 
-class SolvesRows(PredictsDeviations):
+class SolvesRows(ListsByTaking):
     """A recommender of which the row of a user or an item is solved for, the other side held fixed."""
 
     def row_solver(self, side: Side = "user") -> RowSolver:
@@ -135,7 +136,9 @@ class SolvesRows(PredictsDeviations):
         if is_matrix(interactions):
             check_rows(self._fitted(), data)
         with lock_of(self):
-            return self.take_state(updated(self._fitted(), data, user_features, item_features))
+            before = self._fitted()
+            after = updated(before, data, user_features, item_features)
+            return self.take_state(handed_on(before, after, lambda taking: taking.grown(after.data, data)))
 
     def without(self, state: FittedState, left: Left) -> FittedState:
         """A state of what is left: rows that lost ratings are solved again, all else is held."""
@@ -146,7 +149,8 @@ class SolvesRows(PredictsDeviations):
         items = left.lost_by_items[left.lost_by_items >= first]
         data = draft.data
         users = np.union1d(left.lost_by_users, data.user_index[np.isin(data.item_index, items)])
-        return solved_in_turn(draft, draft, users, items, first)
+        after = solved_in_turn(draft, draft, users, items, first)
+        return handed_on(state, after, lambda taking: taking.without(left))
 
     def feature_effects(self, side: Side = "item") -> pd.DataFrame:
         """The learned effect of each feature of users or items on a score.

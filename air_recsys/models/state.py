@@ -34,6 +34,14 @@ from air_recsys.nn.residuals import RowProcesses
 Value = TypeVar("Value")
 
 
+class ListPart(Protocol):
+    """What lists follow from beside the expected ratings, see `air_recsys.models.taking`."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that a model file has to hold of it."""
+        ...
+
+
 class RowEquations(Protocol):
     """The equations that the row of a user or an item obeys, the other side held fixed, as a solver leaves them."""
 
@@ -183,9 +191,15 @@ class FittedState:
         """Counts and means of the data."""
         return TrainingStatistics(self.data, None if self.trained is None else self.trained.statistics.mean)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        # Without what was computed: another thread may add to it while a copy is made.
-        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...], dict[str, Any]]:
+        # Without what was computed but for lists: another thread may add to it while a copy is made.
+        kept = {} if self.taking is None else {"taking": self.taking}
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init), {"_values": kept}
+
+    @property
+    def taking(self) -> ListPart | None:
+        """What lists by taking and liking follow from; None before they are first asked for."""
+        return self._values.get("taking")
 
     @property
     def origin(self) -> FittedState:
@@ -251,7 +265,10 @@ class FittedState:
             raise DataError(
                 f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order, found another"
             )
-        return replace(self, named={**self.named, side: graph})
+        found = replace(self, named={**self.named, side: graph})
+        if self.taking is not None:
+            found.once("taking", lambda: self.taking)
+        return found
 
     @property
     def drift(self) -> LearnedDrift | None:

@@ -32,6 +32,7 @@ from air_recsys.models.spread import HIDDEN, Spread, check_measurable
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.fingerprint import fingerprint
+from air_recsys.models.taking import with_saved
 from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.residuals import RowProcesses
@@ -409,15 +410,20 @@ class TrainedRecommender(SolvesRows):
     def measured(self, state: FittedState) -> Spread:
         """The errors on a tenth of the ratings, hidden from a further training with the settings of the model."""
         origin = state.origin
-        again: Any = clone(self.settled(state.chosen.values))
         check_measurable(origin.data.n_ratings)
         split = random_holdout(origin.data, HIDDEN, random_state=0)
         hidden, scale = origin.data.select(split.test), origin.rating_scale
-        again.set_params(validation_fraction=0.0, patience=None, clip=False)
-        again.fit(origin.data.select(split.train), rating_scale=scale if scale[0] < scale[1] else None)
+        again = self.trained_again(state, origin.data.select(split.train))
         shown, pairs = again._fitted(), (hidden.user_index, hidden.item_index)
         scores = origin.limited(shown.factors.scores(*pairs), self.clips)
         return Spread.of(shown.facts(*pairs, scores), scores, hidden.ratings, scale[1] - scale[0])
+
+    def trained_again(self, state: FittedState, part: Interactions) -> Self:
+        """A model with the settings of this one, trained on a part of its ratings."""
+        again: Any = clone(self.settled(state.chosen.values))
+        again.set_params(validation_fraction=0.0, patience=None, clip=False)
+        low, high = state.origin.rating_scale
+        return again.fit(part, rating_scale=(low, high) if low < high else None)
 
     @property
     def device_(self) -> str:
@@ -452,7 +458,7 @@ class TrainedRecommender(SolvesRows):
         equations = engine.equations_from(arrays, state.data)
         if equations.has_factors and state.factors.user_factors.shape[1] == 0:
             raise ValueError("expected factors of at least one column, found none")
-        return replace(state, equations=equations)
+        return with_saved(replace(state, equations=equations), arrays)
 
     @property
     def clips(self) -> Clip:

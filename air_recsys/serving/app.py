@@ -130,10 +130,15 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
 
     @app.get("/recommend")
     async def recommend(
-        user: OneId, n: Length = 10, include_seen: bool = False, item: Ids = None, exclude: Ids = None
+        user: OneId,
+        n: Length = 10,
+        include_seen: bool = False,
+        item: Ids = None,
+        exclude: Ids = None,
+        rank_by: schemas.RankBy = "auto",
     ) -> schemas.ItemList:
         """Return the best items of a known user that are not rated: of all, or of those named."""
-        chosen = {"include_seen": include_seen, "items": item, "exclude": exclude}
+        chosen = {"include_seen": include_seen, "items": item, "exclude": exclude, "rank_by": rank_by}
         return schemas.ItemList(**await answer(partial(service.recommend, user, n, **chosen)))
 
     @app.post("/fold-in")
@@ -142,7 +147,7 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
         ratings = {each.item: each.rating for each in user.ratings}
         if len(ratings) < len(user.ratings):
             raise DataError("expected each item once, found one again")
-        chosen = user.model_dump(include={"n", "include_seen", "items", "exclude", "reasons"})
+        chosen = user.model_dump(include={"n", "include_seen", "items", "exclude", "rank_by", "reasons"})
         return schemas.ItemList(**await answer(partial(service.fold_in, ratings, user.likes, **chosen)))
 
     @app.get("/predict")

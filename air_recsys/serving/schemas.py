@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from air_recsys.models.listing import RankedBy
 from air_recsys.serving.limits import MOST_EXPLAINED, MOST_IDS, MOST_ITEMS
 from air_recsys.storage.validation import needs_extra
 
@@ -11,6 +12,7 @@ with needs_extra("serve"):
     from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, StrictStr
 
 Id = StrictInt | StrictStr
+RankBy = Annotated[RankedBy, Field(description="Of a model of ratings: what the list goes by.")]
 Length = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
 
@@ -40,6 +42,7 @@ class NewUser(Posted):
     include_seen: bool = Field(False, description="Also items that are rated or liked.")
     items: list[Id] | None = Field(None, max_length=MOST_IDS, description="Only these items.")
     exclude: list[Id] | None = Field(None, max_length=MOST_IDS, description="Not these items.")
+    rank_by: RankBy = "auto"
     reasons: int = Field(0, ge=0, le=10, description=f"Reasons of each item, with n up to {MOST_EXPLAINED}.")
 
 
@@ -87,6 +90,7 @@ class ListedItem(Prediction):
     """An item of a list."""
 
     rank: int
+    liking: float | None = Field(None, description="Probability that the user likes it, where lists go by it.")
     reasons: list[Reason] | None = None
 
 

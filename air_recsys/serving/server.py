@@ -32,6 +32,7 @@ import torch
 from air_recsys.data.readers.titles import read_titles, titles_of
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
+from air_recsys.models.listing import ListsByTaking
 from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
 from air_recsys.serving.changes import journal_of
@@ -72,6 +73,8 @@ class Served:
     def app(self) -> FastAPI:
         """Load the model and the titles, and return the application."""
         model = Recommender.load(self.copied or self.model, mapped=self.copied is not None)
+        if isinstance(model, ListsByTaking):
+            model.learn_lists()  # which no request should wait for
         ids = model.interactions_.item_ids
         titles = None if self.titles is None else titles_of(read_titles(self.titles, ids))
         service = Service(model, titles, journal_of(self.model, self.copied))

@@ -20,6 +20,7 @@ from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
+from air_recsys.models.listing import ListsByTaking, RankedBy
 from air_recsys.models.partial_fit import OLDER, are_older
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.serving.changes import catch_up, learned, make
@@ -153,6 +154,7 @@ class Service:
         include_seen: bool = False,
         items: Sequence[Any] | None = None,
         exclude: Sequence[Any] | None = None,
+        rank_by: RankedBy = "auto",
     ) -> Row:
         """Return the best n items of a known user.
 
@@ -165,13 +167,15 @@ class Service:
             Also items that the user has rated.
         items, exclude : sequence of ids, optional
             Only these items; not these.
+        rank_by : str
+            As in `AIR.recommend`.
 
         Raises
         ------
         UnknownIdError
         """
         known = self._user(user)
-        chosen = self._choice(include_seen, items, exclude)
+        chosen = self._choice(include_seen, items, exclude, rank_by)
         return {"user": known, "items": self._listed(self._model, known, n, chosen)}
 
     @_of_one_state
@@ -184,6 +188,7 @@ class Service:
         include_seen: bool = False,
         items: Sequence[Any] | None = None,
         exclude: Sequence[Any] | None = None,
+        rank_by: RankedBy = "auto",
         reasons: int = 0,
     ) -> Row:
         """Return the best n items of a new user with these ratings or likes; the model stays as it is.
@@ -194,7 +199,7 @@ class Service:
             Item id to rating, on the scale of the model.
         likes : sequence of ids
             Each counts as the best rating.
-        n, include_seen, items, exclude
+        n, include_seen, items, exclude, rank_by
             As in `recommend`.
         reasons : int
             How many of the items given, those with the largest contributions, come with each one listed; n is at most
@@ -207,7 +212,7 @@ class Service:
         if reasons and n > MOST_EXPLAINED:
             raise DataError(f"expected n of at most {MOST_EXPLAINED} with reasons, found {n}")
         new = self._new_user(self._taken(ratings, likes))
-        chosen = self._choice(include_seen, items, exclude)
+        chosen = self._choice(include_seen, items, exclude, rank_by)
         assert isinstance(self._model, TrainedRecommender | GraphRanker)
         alone = self._model.fold_in(new)
         listed = self._listed(alone, self._guest, n, chosen)
@@ -307,7 +312,9 @@ class Service:
             return self._ranked(frame["item"].tolist(), frame["score"].tolist(), None)
         best = model.best_items(user, n, **chosen)
         deviations = None if best.deviations is None else best.deviations.tolist()
-        return self._ranked(best.items.tolist(), best.scores.tolist(), deviations)
+        rows = self._ranked(best.items.tolist(), best.scores.tolist(), deviations)
+        liking = [] if best.liking is None else best.liking.tolist()
+        return [row | {"liking": each} for row, each in zip(rows, liking, strict=True)] if liking else rows
 
     def _ranked(self, ids: list[Any], scores: list[float], deviations: list[float] | None) -> list[Row]:
         """Return the rows of a list, best first, with None for deviations that are not known."""
@@ -359,10 +366,13 @@ class Service:
             kind = type(self._model).__name__
             raise DataError(f"only AIR, DMF and GraphRanker {what}, found a model of class {kind}")
 
-    def _choice(self, include_seen: bool, items: Sequence[Any] | None, exclude: Sequence[Any] | None) -> Row:
+    def _choice(
+        self, include_seen: bool, items: Sequence[Any] | None, exclude: Sequence[Any] | None, rank_by: RankedBy
+    ) -> Row:
         named = {"items": items, "exclude": exclude}
         known = {name: ids if ids is None else self._known(self._data.items, ids) for name, ids in named.items()}
-        return {"exclude_seen": not include_seen} | known
+        of_ratings = {"rank_by": rank_by} if isinstance(self._model, ListsByTaking) else {}
+        return {"exclude_seen": not include_seen} | known | of_ratings
 
     def _user(self, id: Any) -> Any:
         return self._known(self._data.users, [id], "POST /fold-in takes the ratings of a new user")[0]

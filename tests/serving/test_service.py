@@ -207,7 +207,7 @@ def service(ratings):
         ("/items?query=" + "a" * 201, 422, "query.query"),
         ("/nowhere", 404, "Not Found"),
         ("/recommend/?user=u1", 404, "Not Found"),
-        ("/recommend?user=u1&k=3", 422, "the parameters user, n, include_seen, item, exclude, found 'k'"),
+        ("/recommend?user=u1&k=3", 422, "the parameters user, n, include_seen, item, exclude, rank_by, found 'k'"),
         ("/recommend?user=u1&item[]=i1", 422, "found 'item[]'"),
         ("/recommend?user=u1&user=u2", 422, "expected user once, found it 2 times"),
     ],

@@ -382,7 +382,7 @@ class GraphRanker(Recommender):
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
         """The score of each pair of known indices, at a time where given."""
-        return _of_pairs(ready_state(state).scores, users, items, state.data.n_items)
+        return of_pairs(ready_state(state).scores, users, items, state.data.n_items)
 
     def unknown_scores(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The share of the users who have the item, as for unknown users in lists; 0 for an unknown item."""
@@ -429,7 +429,7 @@ class GraphRanker(Recommender):
         ranker = ready_state(state)
         known = (items >= 0) & (users >= 0) & ranker.with_items()[users]
         found = self.unknown_scores(state, users, items)
-        found[known] = _of_pairs(ranker.probabilities, users[known], items[known], state.data.n_items)
+        found[known] = of_pairs(ranker.probabilities, users[known], items[known], state.data.n_items)
         return found
 
     def score(self, test: Any, y: None = None) -> float:
@@ -603,7 +603,7 @@ class GraphRanker(Recommender):
         )
 
 
-def _of_pairs(
+def of_pairs(
     of_users: Callable[[np.ndarray], np.ndarray], users: np.ndarray, items: np.ndarray, n_items: int
 ) -> np.ndarray:
     """What a function of users has for each pair, which returns a value of all items for some, (b, n_items)."""

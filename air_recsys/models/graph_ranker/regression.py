@@ -85,7 +85,7 @@ def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
     """The degrees D, (n_items,)."""
     counts = np.diff(pattern.indptr)
     weights = (np.maximum(counts, 1.0) ** (-settings.regression_exponent / 2)).astype(pattern.dtype)
-    squares = np.repeat(weights.astype(np.float64) ** 2, counts)
+    squares = np.repeat(weights, counts).astype(np.float64) ** 2 * pattern.data.astype(np.float64) ** 2
     return _degrees(np.bincount(pattern.indices, squares, pattern.shape[1]), settings.regression_share)
 
 

@@ -223,6 +223,7 @@ def _beside(state: FittedState, new: Interactions) -> FittedState:
     known, times = state.data, None
     if known.timestamps is not None and new.timestamps is not None:
         times = np.concatenate([known.timestamps, new.timestamps])
+    weighted = known.weights is not None and new.weights is not None
     data = Interactions(
         np.concatenate([known.user_index, new.user_index]),
         np.concatenate([known.item_index, known.n_items + new.item_index]),
@@ -230,6 +231,7 @@ def _beside(state: FittedState, new: Interactions) -> FittedState:
         known.users,
         IdIndex(np.arange(known.n_items + new.n_items), "item"),
         timestamps=times,
+        weights=np.concatenate([known.weights, new.weights]) if weighted else None,
         duplicates=None,
     )
     return _followed(state, data, new.n_ratings)
@@ -269,7 +271,8 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     settings, weights = settings_of(state), state.item_weights
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    pattern = interaction_pattern(data) if n_added is None else _with_added(_pattern_of(state), data, n_added)
+    adds = n_added is not None and data.weights is None
+    pattern = _with_added(_pattern_of(state), data, n_added) if adds else interaction_pattern(data)
     own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)

@@ -43,6 +43,7 @@ def recommend_with(
     clips: Clip,
     popular: FindPopular,
     served: np.ndarray | None = None,
+    stacklevel: int = 3,
 ) -> pd.DataFrame:
     """The table of `Recommender.recommend` from a search for the best items of known users.
 
@@ -55,7 +56,7 @@ def recommend_with(
     if (unknown := state.data.users.lookup(asked) < 0).any():
         found, known = quoted(asked[unknown].item(0)), quoted(state.data.user_ids.item(0))
         told = f"{np.count_nonzero(unknown)} of {asked.size} users are unknown, such as {found} (known are such as "
-        warnings.warn(f"{told}{known}): what is popular is listed", DataWarning, stacklevel=3)
+        warnings.warn(f"{told}{known}): what is popular is listed", DataWarning, stacklevel=stacklevel)
     block = allowed.n_together(n)
     starts = range(0, max(1, asked.size), block)
     lists = partial(popular_lists, popular, allowed)
@@ -132,13 +133,13 @@ def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) ->
     All likes are equal, so there it is the most liked ones.
     """
     statistics = state.of_side("item").statistics
-    return _first(statistics.damped_item_means, statistics.item_counts, n, allowed)
+    return first_of(statistics.damped_item_means, statistics.item_counts, n, allowed)
 
 
 def most_liked(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
     """The n items that most users have, of those that are allowed, and the share of the users who have each."""
     shares = shares_of_users(state)
-    return _first(shares, shares, n, allowed)
+    return first_of(shares, shares, n, allowed)
 
 
 def shares_of_users(state: FittedState) -> np.ndarray:
@@ -147,7 +148,8 @@ def shares_of_users(state: FittedState) -> np.ndarray:
     return known.statistics.item_counts / known.data.n_users
 
 
-def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray | None) -> Popular:
+def first_of(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray | None) -> Popular:
+    """The n items with the highest scores, of those that are allowed; of equal ones the highest count first."""
     among_them = np.arange(scores.size) if allowed is None else allowed
     order = among_them[np.lexsort((-counts[among_them], -scores[among_them]))][:n]
     items = np.pad(order, (0, n - order.size), constant_values=-1)

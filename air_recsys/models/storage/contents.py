@@ -47,10 +47,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         **dict(zip(_FACTORS, factors.arrays(), strict=True)),
         **{f"history_{name}": history[name].to_numpy() for name in history.columns},
     }
-    if isinstance(state.item_weights, np.ndarray):
-        arrays["item_weights"] = state.item_weights
-    elif state.item_weights is not None:
-        arrays |= matrix_to_arrays("item_weights_", state.item_weights)
+    arrays |= item_weights_to_arrays(state.item_weights)
     if state.source_factors is not None:
         arrays["source_factors"] = state.source_factors
     if state.calibration is not None:
@@ -60,6 +57,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays |= {name: each for name, each in of_sides.items() if each is not None}
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
+    if state.taking is not None:
+        arrays |= state.taking.to_arrays()
     if state.spread is not None:
         arrays |= {f"{_HIDDEN}{name}": array for name, array in state.spread._asdict().items()}
     reads_times = state.drift is not None or state.source_factors is not None
@@ -107,7 +106,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
         scale=check_scale(attributes["rating_scale"]),
         chosen=chosen,
-        item_weights=_item_weights(data.n_items, arrays),
+        item_weights=item_weights_from(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
         n_new_items=min(max(int(attributes.get("n_new_items", 0)), 0), data.n_items),
         spread=_spread(arrays),
@@ -259,7 +258,15 @@ def _adjacency(name: str, size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr
     return checked_csr(data, indices, indptr, (size, size))
 
 
-def _item_weights(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array | np.ndarray | None:
+def item_weights_to_arrays(weights: sp.csr_array | np.ndarray | None) -> dict[str, np.ndarray]:
+    """The weights of a regression of the items, as arrays of a model file."""
+    if weights is None:
+        return {}
+    return {"item_weights": weights} if isinstance(weights, np.ndarray) else matrix_to_arrays("item_weights_", weights)
+
+
+def item_weights_from(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array | np.ndarray | None:
+    """The weights that `item_weights_to_arrays` was given, of so many items."""
     if "item_weights_data" in arrays:
         return _adjacency("item_weights_", size, arrays)
     dense = arrays.get("item_weights")

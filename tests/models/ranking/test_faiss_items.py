@@ -80,7 +80,7 @@ def assert_same_lists(found, expected):
 def test_a_flat_index_gives_what_recommend_gives(model, people, metric, exclude_seen, n):
     asked = [*people[::-1], -1, 5]
     items = model.to_faiss(metric)
-    assert_same_lists(items.search(asked, n, exclude_seen), model.recommend(asked, n, exclude_seen))
+    assert_same_lists(items.search(asked, n, exclude_seen), model.recommend(asked, n, exclude_seen, rank_by="rating"))
 
 
 @pytest.mark.order
@@ -113,7 +113,7 @@ def test_every_item_comes_back_where_all_are_asked_for(name, metric):
 
 @every_metric
 def test_a_graph_and_cells_find_most_of_the_best_and_more_in_more_cells(model, people, metric):
-    expected = model.recommend(people, 10)
+    expected = model.recommend(people, 10, rank_by="rating")
     assert recall(model.to_faiss(metric, "HNSW32").search(people, 10), expected) >= 0.9
     items, found = model.to_faiss(metric, "IVF32,Flat"), []
     for n_cells in (1, 8, 32):
