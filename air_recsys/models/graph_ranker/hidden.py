@@ -256,7 +256,7 @@ class HeldOut:
     def measure(self, scores: np.ndarray) -> tuple[float, float]:
         """NDCG, by `gains_of`, and recall of the lists of 20 that scores make."""
         lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
-        return graded_ndcg(lists, self._gains), recall_at_k(lists, self._hidden, self._k)
+        return float(graded_ndcg(lists, self._gains).mean()), recall_at_k(lists, self._hidden, self._k)
 
     def calibration(self, scores: np.ndarray) -> RankCalibration:
         """The probabilities that these scores tell of the hidden items."""
@@ -280,15 +280,15 @@ def gains_of(hidden: Csr, shown: Csr) -> Csr:
     return gains
 
 
-def graded_ndcg(lists: np.ndarray, gains: Csr) -> float:
-    """The mean NDCG of lists of positions, (b, k), by the gains of the relevant items, (b, n_items).
+def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
+    """The NDCG of lists of positions, (b, k), by the gains of the relevant items, (b, n_items), of users with some.
 
-    It is `ndcg_at_k` where all gains are 1. Users without any do not count.
+    It is that of `user_measures` where all gains are 1.
 
     Examples
     --------
-    >>> float(graded_ndcg(np.array([[0, 2]]), sp.csr_array([[1.0, 3.0, 3.0]])).round(4))
-    0.5902
+    >>> graded_ndcg(np.array([[0, 2]]), sp.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
+    [0.5912]
     """
     k, counts = lists.shape[1], np.diff(gains.indptr)
     rows = np.repeat(np.arange(counts.size), counts)
@@ -303,4 +303,4 @@ def graded_ndcg(lists: np.ndarray, gains: Csr) -> float:
     discount = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(best * discount, axis=1)[:, -1]
     found = np.cumsum(own * discount, axis=1)[:, -1]
-    return float((found[ideal > 0] / ideal[ideal > 0]).mean())
+    return found[ideal > 0] / ideal[ideal > 0]
