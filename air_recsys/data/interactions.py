@@ -746,7 +746,7 @@ def _tell_values_of_likes(ratings: np.ndarray) -> None:
     low, high = ratings.min(), ratings.max()
     if low < high or low <= 0:
         mend = f": leave out the {np.count_nonzero(ratings <= 0)} of 0 or less" if low <= 0 else ""
-        told = f"each row is a like, and its rating says how much, found {low:g}..{high:g}{mend}"
+        told = f"each row counts as one like, by as much as its rating, found {low:g}..{high:g}{mend}"
         warnings.warn(told, DataWarning, stacklevel=5)
 
 

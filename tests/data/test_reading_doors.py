@@ -322,7 +322,7 @@ def test_amounts_beside_likes_are_named():
     assert likes.weights.tolist() == [700, 1, 2]  # of a repeated like the sum
     with pytest.warns(DataWarning, match="columns not read: 'hours'.*'plays'"):
         assert as_likes(table.assign(plays=1)).weights is None
-    with pytest.warns(DataWarning, match="its rating says how much, found 1..350"):
+    with pytest.warns(DataWarning, match="as much as its rating, found 1..350"):
         assert as_likes(table.rename(columns={"hours": "rating"})).n_ratings == 3
 
 
@@ -619,7 +619,7 @@ def test_likes_again_have_their_latest_time_in_any_order_of_the_rows():
 
 
 def test_ratings_of_0_or_less_are_said_where_each_is_a_like():
-    with pytest.warns(DataWarning, match=r"its rating says how much, found -1\.\.1: leave out the 1 of 0 or less"):
+    with pytest.warns(DataWarning, match=r"as much as its rating, found -1\.\.1: leave out the 1 of 0 or less"):
         as_likes(Interactions([0, 0], [0, 1], [1, -1], [0], [0, 1], allow_negative=True))
 
 

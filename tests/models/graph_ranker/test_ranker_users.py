@@ -79,7 +79,7 @@ def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count_
     strangers = thirds(2)[:4]
     users, items = strangers.nonzero()
     table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(0.5, 5, users.size)})
-    with pytest.warns(DataWarning, match="its rating says how much, found 0.5..5"):
+    with pytest.warns(DataWarning, match="as much as its rating, found 0.5..5"):
         of_table = model.fold_in(table)
     found = [of_table, *(model.fold_in(each) for each in (named(strangers, "new"), sp.coo_array(7 * strangers)))]
     assert [each.interactions_.user_ids.tolist() for each in found] == [
