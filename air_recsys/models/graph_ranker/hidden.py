@@ -272,10 +272,10 @@ class HeldOut:
 def gains_of(hidden: Csr, shown: Csr) -> Csr:
     r"""What each hidden entry is worth in a list, :math:`\log(1 + v / m)` of a value with m the median of those shown.
 
-    1 each where those shown are equal, or mostly 0.
+    1 each where those shown are equal, or mostly 0, or all hidden ones are 0.
     """
     gains, middle = ones_of(hidden, hidden.shape[1]), float(np.median(shown.data)) if differ(shown) else 0.0
-    if middle:
+    if middle and hidden.data.any():
         gains.data = np.log1p(hidden.data.astype(np.float64) / middle)
     return gains
 

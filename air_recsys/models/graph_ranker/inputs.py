@@ -96,11 +96,11 @@ def interaction_values(data: Interactions) -> Csr:
 
     1 where all are equal.
     """
-    values = np.maximum(data.ratings if data.weights is None else data.weights, 0)
-    if not values.size or values.min() == values.max():
+    values = data._ratings if data.weights is None else data.weights
+    if not values.size or max(values.min(), 0) == max(values.max(), 0):
         return interaction_pattern(data)
     pairs, shape = (data.user_index, data.item_index), (data.n_users, data.n_items)
-    return sp.csr_array((values.astype(np.float32), pairs), shape=shape)
+    return sp.csr_array((np.maximum(values, 0).astype(np.float32), pairs), shape=shape)
 
 
 def differ(values: Csr) -> bool:

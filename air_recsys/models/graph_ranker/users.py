@@ -19,14 +19,12 @@ and scores are divided by the lengths over all items, of which only the new ones
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.data.columns import narrowed
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
@@ -247,10 +245,9 @@ def _of_kind(new: Interactions, known: Interactions) -> Interactions:
     """New likes that have their values where the known ones have them, as weights or as ratings."""
     if (new.weights is None) == (known.weights is None):
         return new
-    same = copy(new)
-    same.weights = np.maximum(new.ratings, 0) if new.weights is None else None
-    same._ratings = new._ratings if new.weights is None else narrowed(new.weights)
-    return same
+    ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
+    pairs, how = (new.user_index, new.item_index), {"timestamps": new.timestamps, "weights": weights}
+    return Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, **how)
 
 
 def with_likes(state: FittedState, new: Interactions) -> FittedState:
