@@ -730,7 +730,7 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         return matrix if likes.all() else matrix.select(likes)
     read = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
-        amount = amount_column(list(data.columns))
+        amount: Any = amount_column(list(data.columns))
         rule: Duplicates = "mean" if amount is None else "sum"
         likes = Interactions.from_frame(data, rating=None, weight=amount, **read, duplicates=rule)
         likes._ratings = np.ones_like(likes._ratings)

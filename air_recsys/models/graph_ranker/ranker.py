@@ -367,8 +367,8 @@ class GraphRanker(Recommender):
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
         settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
-        for tried in state.history.to_dict("records"):
-            check_settings(RankerSettings.of_values(tried)._asdict())
+        for tried, _ in zip(state.history.to_dict("records"), state.history["ndcg"], strict=True):
+            check_settings(RankerSettings.of_values({str(name): value for name, value in tried.items()})._asdict())
         if settings.user_half_life and state.data.timestamps is None:
             raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:

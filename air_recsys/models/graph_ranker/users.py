@@ -234,7 +234,7 @@ def _beside(state: FittedState, new: Interactions) -> FittedState:
         known.users,
         IdIndex(np.arange(known.n_items + new.n_items), "item"),
         timestamps=times,
-        weights=None if known.weights is None else np.concatenate([known.weights, new.weights]),
+        weights=None if known.weights is None or new.weights is None else np.concatenate([known.weights, new.weights]),
         duplicates=None,
         allow_negative=True,
     )
@@ -246,7 +246,8 @@ def _of_kind(new: Interactions, known: Interactions) -> Interactions:
     if (new.weights is None) == (known.weights is None):
         return new
     ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
-    pairs, how = (new.user_index, new.item_index), {"timestamps": new.timestamps, "weights": weights}
+    pairs = new.user_index, new.item_index
+    how: dict[str, Any] = {"timestamps": new.timestamps, "weights": weights}
     return Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, **how)
 
 
@@ -284,8 +285,10 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     settings, weights = settings_of(state), state.item_weights
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    whole = n_added is None or settings.strength > 0  # a further value changes the mean of its user
-    pattern = counted(data, settings) if whole else _with_added(_pattern_of(state), data, n_added)
+    if n_added is None or settings.strength:  # a further value changes the mean of its user
+        pattern = counted(data, settings)
+    else:
+        pattern = _with_added(_pattern_of(state), data, n_added)
     own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)
