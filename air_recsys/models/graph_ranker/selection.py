@@ -94,7 +94,7 @@ class Selection(NamedTuple):
 
     def _counts(self, table: pd.DataFrame) -> str:
         """How values count, where some do."""
-        tried = table["strength"].max() > 0
+        tried = bool(np.any(table["strength"].to_numpy() > 0))
         return f"; NDCG by the values, which count {STRENGTHS[int(self.settings.strength)]}" if tried else ""
 
 
