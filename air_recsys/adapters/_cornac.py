@@ -99,8 +99,8 @@ class RanksTies(Recommender):
 class CornacRanker(RanksTies):
     """`AIR.for_likes()` with Cornac's interface of a recommender, for metrics of lists.
 
-    Every rating of the training data is a like, whatever its value; in an experiment pass only likes, for instance
-    with ``rating_threshold``. Scores order the items of a user and are not ratings.
+    Every rating of the training data is a like, and its value says how much, see `GraphRanker`; in an experiment pass
+    only likes, for instance with ``rating_threshold``. Scores order the items of a user and are not ratings.
 
     Parameters
     ----------
@@ -161,9 +161,8 @@ class CornacRanker(RanksTies):
             self.is_fitted = False  # the state after a training that fails
             names = ("n_factors", "n_steps", "settings", "time_budget", "validation", "n_validation", "device")
             model = AIR.for_likes(**{name: getattr(self, name) for name in names}, random_state=self.seed)
-            users, items, _ = triples_of(train_set)
             times = train_set.timestamps
-            likes = Interactions(users, items, np.ones(users.size), *raw_ids(train_set), timestamps=times)
+            likes = Interactions(*triples_of(train_set), *raw_ids(train_set), timestamps=times, allow_negative=True)
             self.model_ = model.fit(likes)
             if self.verbose:
                 tqdm.write(model.search_line_)

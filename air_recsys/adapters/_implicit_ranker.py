@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.adapters import _implicit_files
@@ -34,7 +35,7 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
     """`AIR.for_likes()` with implicit's interface of a recommender.
 
     A score is no product of factors, and orders the items of one user; for a matrix factorization take
-    `air_recsys.adapters.implicit.ImplicitAIR`. Each like counts as 1, whatever its value.
+    `air_recsys.adapters.implicit.ImplicitAIR`. Values say how much, see `GraphRanker`.
 
     Parameters
     ----------
@@ -106,7 +107,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         likes = as_confidences(user_items)
         if not likes.nnz:
             raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape_of(likes)}")
-        likes.data[:] = 1
         model = AIR.for_likes(**self._parameters())
         self.model_ = model.fit(Interactions.from_csr(likes))
         if show_progress:
@@ -124,7 +124,7 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
             model,
             np.atleast_1d(asked.ids),
             min(asked.n, candidates.size),
-            rows=None if rows is None else ones_of(as_confidences(rows), n_items),
+            rows=None if rows is None else _of_width(as_confidences(rows), n_items),
             seen=None if liked is None else ones_of(liked, n_items),
             allowed=None if allowed.size == n_items else allowed,
         )
@@ -177,6 +177,13 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         if self.model_ is None:
             raise NotFittedError("this ImplicitRanker is not fitted yet: call fit first")
         return self.model_
+
+
+def _of_width(rows: sp.csr_matrix, n_items: int) -> sp.csr_array:
+    """Rows of so many items, of which theirs are the first."""
+    return sp.csr_array(
+        (rows.data.astype(np.float32), rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, n_items)
+    )
 
 
 def _neighbors(graph: SimilarityGraph, node: int, asked: Asked) -> tuple[np.ndarray, np.ndarray]:

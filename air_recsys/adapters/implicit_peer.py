@@ -10,30 +10,32 @@ import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.graph_ranker.inputs import interaction_values, strengths
 from air_recsys.nn.devices import one_blas_thread
 from air_recsys.storage.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.cpu.bpr import BayesianPersonalizedRanking
+    from implicit.nearest_neighbours import BM25Recommender
     from implicit.recommender_base import RecommenderBase
 
 
 class ImplicitLists:
     """A model of implicit that makes lists, for comparisons with ours."""
 
-    def __init__(self, algorithm: str | RecommenderBase, **parameters: Any) -> None:
+    def __init__(self, algorithm: str | RecommenderBase, strength: float = 0.0, **parameters: Any) -> None:
+        self._strength = strength  # how values count
         if isinstance(algorithm, RecommenderBase):
             self.model: Any = algorithm
             return
-        models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
+        models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking, "bm25": BM25Recommender}
         with one_blas_thread():  # implicit warns of more, and trains more slowly with them
             self.model = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
 
     def fit(self, interactions: Interactions) -> Self:
-        """Train on the pattern of some interactions."""
-        pattern = sp.csr_matrix(interactions.to_csr(), dtype=np.float32)
-        pattern.data[:] = 1
+        """Train on the pattern of some interactions, or on how much they count."""
+        pattern = sp.csr_matrix(strengths(interaction_values(interactions), self._strength))
         with one_blas_thread(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Method expects CSR input")  # of its models of items, about themselves
             self.model.fit(pattern, show_progress=False)

@@ -247,6 +247,19 @@ def usual_column(role: str, name: Hashable, header: Sequence[Hashable]) -> Hasha
     return likely[0] if len(likely) == 1 else None
 
 
+def amount_column(header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column that says how much there is of each row: of weights, else the one of counts, hours, ...
+
+    Examples
+    --------
+    >>> amount_column(["user", "item", "plays"]), amount_column(["user", "item", "plays", "hours"])
+    ('plays', None)
+    """
+    named = usual_column("weight", "weight", header)
+    amounts = [name for name in header if _plain(name) in _AMOUNTS]
+    return amounts[0] if named is None and len(amounts) == 1 else named
+
+
 def pair_columns(table: pd.DataFrame) -> tuple[Hashable, Hashable]:
     """Return the columns of users and of items of a table of pairs, see `usual_column`; `DataError` without these."""
     header = list(table.columns)

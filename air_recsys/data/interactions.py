@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.columns import (
     FEW_COLUMNS,
+    amount_column,
     as_float,
     as_index,
     as_ratings,
@@ -713,10 +714,11 @@ def _present(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
 
 
 def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
-    """Return what `as_interactions` does, for models that count pairs and not values.
+    """Return what `as_interactions` does, for models of who has what.
 
     In a matrix, sparse, dense or a wide DataFrame, a 0 is no like. In a table with one row per pair each row is one,
-    whatever its rating. Without a column of ratings a repeated one counts once. With `timed` a column ``timestamp`` is
+    whatever its rating. Columns ``weight``, and without ratings one of plays, hours, ..., are its weights. Without a
+    column of ratings a repeated like counts once, with the sum of its weights. With `timed` a column ``timestamp`` is
     read where there is one; a repeated like has its latest time.
 
     Examples
@@ -737,21 +739,27 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
         ratings = matrix.ratings
         if 2 < ratings.max() <= _TEN and np.mean(ratings <= 1) < 0.5 and (2 * ratings % 1 == 0).all():  # grades
             _tell_values_of_likes(ratings)
-        return matrix
-    times = _present(data, ("timestamp",)) if timed else {}
+        likes = ratings != 0
+        return matrix if likes.all() else matrix.select(likes)
+    read = _present(data, ("timestamp",)) if timed else {}
     if not _present(data, ("rating",)):
-        return Interactions.from_frame(data, rating=None, **times, duplicates="mean")
-    likes = Interactions.from_frame(data, **times, allow_negative=allow_negative)
+        amount: Any = amount_column(list(data.columns))
+        rule: Duplicates = "mean" if amount is None else "sum"
+        likes = Interactions.from_frame(data, rating=None, weight=amount, **read, duplicates=rule)
+        likes._ratings = np.ones_like(likes._ratings)
+        return likes
+    read |= _present(data, ("weight",))
+    likes = Interactions.from_frame(data, **read, allow_negative=allow_negative)
     _tell_values_of_likes(likes.ratings)
     return likes
 
 
 def _tell_values_of_likes(ratings: np.ndarray) -> None:
-    """Warn of ratings that differ, or are none of a like, where each counts as one."""
+    """Warn of ratings that differ, or are none of a like, where each row is one."""
     low, high = ratings.min(), ratings.max()
     if low < high or low <= 0:
         mend = f": leave out the {np.count_nonzero(ratings <= 0)} of 0 or less" if low <= 0 else ""
-        told = f"each row counts as one like, whatever its rating, found {low:g}..{high:g}{mend}"
+        told = f"each row counts as one like, by as much as its rating, found {low:g}..{high:g}{mend}"
         warnings.warn(told, DataWarning, stacklevel=5)
 
 

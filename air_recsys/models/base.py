@@ -109,7 +109,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     def checked_data(self, interactions: Any) -> Interactions:
         """The interactions that `fit` was given, or an error where it cannot train on them."""
         data = self.as_data(interactions)
-        if data.weights is not None:
+        if data.weights is not None and "weight" not in self.columns_read:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         if any(data.n_features):
             raise DataError(

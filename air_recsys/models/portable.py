@@ -12,7 +12,7 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.posterior_rows import PosteriorRows, PosteriorSolver, draws_of_new_rows
-from air_recsys.models.graph_ranker.inputs import interaction_pattern, item_gains
+from air_recsys.models.graph_ranker.inputs import counted, item_gains
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.ratings import BINARY, is_binary
@@ -216,7 +216,7 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
             raise ParameterError(
                 f"expected a regression of all pairs of items, found one of neighbours of {state.data.n_items} items"
             )
-        degrees = item_degrees(interaction_pattern(state.data), settings)
+        degrees = item_degrees(counted(state.data, settings), settings)
         found["regression"] = state.item_weights[np.tril_indices(state.data.n_items)]
         found["left"], found["right"] = (
             degrees**-settings.regression_source,

@@ -28,7 +28,7 @@ from air_recsys.metrics import ndcg_at_k, top_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern
+from air_recsys.models.graph_ranker.inputs import RankerSettings, counted, interaction_pattern, interaction_values
 from air_recsys.models.graph_ranker.ranker import of_pairs
 from air_recsys.models.graph_ranker.regression import item_weights
 from air_recsys.models.graph_ranker.users import of_new_items, of_new_users, ready_state, with_likes, without_likes
@@ -45,7 +45,7 @@ FEWEST = 1000  # ratings whose hidden fifth tells something
 HIDDEN = 0.2
 LENGTH = 10  # of the lists that are compared
 _WEIGHTS = (2.0, 0.5, 1.0, 1.5, 3.0, 4.0, 6.0)  # of log P that are tried; the first where nothing is hidden
-_SETTINGS = RankerSettings(factor_weight=0.0, regression_share=0.5)
+_SETTINGS = RankerSettings(factor_weight=0.0, regression_share=0.5, strength=1.0)
 _LOSS = 0.5  # of the strength of a pair with the worst rating
 _ASKED, _NEAR = 1000, 200  # users whose lists are compared, and candidates of each
 _LEAST = 1e-9  # probability
@@ -192,7 +192,7 @@ class Taking:
 
 def _state(pairs: Interactions, weights: Csr | np.ndarray | None, calibration: RankCalibration | None) -> FittedState:
     """The state of a ranker by a regression alone, which is made where there is none."""
-    weights = item_weights(interaction_pattern(pairs), _SETTINGS) if weights is None else weights
+    weights = item_weights(counted(pairs, _SETTINGS), _SETTINGS) if weights is None else weights
     sizes, chosen = (pairs.n_users, pairs.n_items), Selection(_SETTINGS._asdict() | {"n_steps": 0})
     (users, sources), biases = (np.zeros((size, 1), np.float32) for size in sizes), [np.zeros(size) for size in sizes]
     factors = Factors(users, sources, biases[0], biases[1], 0.0)
@@ -249,7 +249,7 @@ def learned(
     likes = hidden.ratings >= whole.liked
     if not likes.any():
         return whole
-    pattern, target = (interaction_pattern(likes_of(each, whole.scale)) for each in (shown, hidden.select(likes)))
+    pattern, target = interaction_values(likes_of(shown, whole.scale)), interaction_pattern(hidden.select(likes))
     way = HeldOut(HiddenPart("hidden", pattern, target), 0, _ASKED)
     users, scores = way.users, way.regression_scores(_SETTINGS)
     seen, liked, taken = (each[users] for each in (pattern, target, interaction_pattern(hidden)))

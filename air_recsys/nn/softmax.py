@@ -4,7 +4,8 @@ Column j has a source :math:`p_j` and a target :math:`q_j`. The vector of a row 
 
 .. math:: u_i = \sum_{j \in N(i)} w_j p_j \Big/ |\cdot|, \qquad s_{ij} = \cos(u_i, q_j) / \tau
 
-and the loss of a batch is the mean over its entries (i, j) of
+with w_j times the value of the entry where entries have values, and the loss of a batch is the mean over its entries
+(i, j), weighted by the same values, of
 
 .. math:: -s_{ij} + \kappa \log \sum_l e^{s_{il}}
 
@@ -68,9 +69,9 @@ class ColumnFactors(NamedTuple):
         """The targets, those of neighbours in them, of length 1, (n, r)."""
         return normalize(self.spread(self.targets), dim=1)
 
-    def row_sums(self, rows: SparsePattern) -> Tensor:
+    def row_sums(self, rows: SparsePattern, values: Tensor) -> Tensor:
         """The sums that rows are made of, u before it is brought to length 1; (b, r)."""
-        return rows.matmul(self.weights[rows.columns], self.sources)
+        return rows.matmul(self.weights[rows.columns] * values, self.sources)
 
 
 class ColumnSample(NamedTuple):
@@ -89,7 +90,12 @@ class Softmax(NamedTuple):
 
 
 def softmax(
-    factors: ColumnFactors, rows: SparsePattern, temperature: float, power: float, sample: ColumnSample | None = None
+    factors: ColumnFactors,
+    rows: SparsePattern,
+    temperature: float,
+    power: float,
+    sample: ColumnSample | None = None,
+    values: Tensor | None = None,
 ) -> Softmax:
     r"""The loss of some rows and its gradients by the sources and the targets.
 
@@ -104,11 +110,13 @@ def softmax(
         :math:`\tau` and :math:`\kappa`.
     sample : ColumnSample, optional
         Columns whose exponentials are added; None: all.
+    values : Tensor, shape (nnz,), optional
+        How much each entry counts, in the vector of its row and in the loss; None: 1 each.
     """
-    sums, spread = factors.row_sums(rows), factors.spread(factors.targets)
+    counts = torch.ones_like(factors.weights[rows.columns]) if values is None else values
+    sums, spread = factors.row_sums(rows, counts), factors.spread(factors.targets)
     units, targets = normalize(sums, dim=1), normalize(spread, dim=1)
-    ones = torch.ones_like(factors.weights[rows.columns])
-    sizes = rows.row_starts.diff().to(units.dtype)
+    sizes = rows.matmul(counts, counts.new_ones(len(targets), 1))[:, 0]
     if sample is None:
         log_sums, of_units, of_targets = _log_sums(units, targets, sizes, temperature)
     else:
@@ -116,13 +124,13 @@ def softmax(
         log_sums, of_units, of_targets[sample.columns] = _log_sums(
             units, targets[sample.columns], sizes, temperature, sample.weights
         )
-    own = rows.matmul(ones, targets)  # (b, r)
-    scale = 1 / max(1, rows.columns.numel())
+    own = rows.matmul(counts, targets)  # (b, r)
+    scale = 1 / max(1.0, float(counts.sum(dtype=torch.float64)))
     loss = scale * (power * log_sums - (units * own).sum() / temperature)
     of_units = scale * (power * of_units - own / temperature)
-    of_targets = scale * (power * of_targets - rows.transpose_matmul(ones, units) / temperature)
+    of_targets = scale * (power * of_targets - rows.transpose_matmul(counts, units) / temperature)
     of_sums = _before_length_one(of_units, units, sums)
-    of_sources = factors.weights[:, None] * rows.transpose_matmul(ones, of_sums)
+    of_sources = factors.weights[:, None] * rows.transpose_matmul(counts, of_sums)
     return Softmax(loss, of_sources, factors.spread(_before_length_one(of_targets, targets, spread)))
 
 

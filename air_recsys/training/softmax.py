@@ -44,7 +44,7 @@ class SoftmaxTrainer(Trainer):
     Parameters
     ----------
     pattern : csr_array, shape (m, n)
-        Stored entries are the columns of each row; rows without any do not take part.
+        Stored entries are the columns of each row, by how much they count; rows without any do not take part.
     start : ColumnFactors
         On the device of the training; stays as it is.
     training : SoftmaxTraining
@@ -101,10 +101,11 @@ class SoftmaxTrainer(Trainer):
         training, ranks = self._training, self._ranks
         own = self._pattern[rows[ranks.rank :: ranks.size]]
         batch = row_pattern(own, self.factors.sources.device)
-        found = softmax(self.factors, batch, training.temperature, training.power, sample)
+        values = torch.from_numpy(own.data).to(self.factors.weights)
+        found = softmax(self.factors, batch, training.temperature, training.power, sample, values)
         if ranks.size == 1:
             return found
-        share = own.nnz / int(np.diff(self._pattern.indptr)[rows].sum())
+        share = float(own.data.sum(dtype=np.float64) / self._pattern[rows].data.sum(dtype=np.float64))
         return Softmax(*ranks.sum(*(share * each for each in found)))
 
     def measure(self, position: int) -> Measures:

@@ -19,7 +19,7 @@ def bench_probabilities(
     root: Path, seed: int, case: str, *, lengths: list[int], sampled: int, settings: dict[str, Any]
 ) -> Found:
     """Measure the probabilities of the items of all lists, and of all items of some users, on the test part."""
-    fold = RANKING_SETS[case].load(root)
+    fold = RANKING_SETS[case].fold(root, seed)
     how = {"validation": RANKING_SETS[case].validation, "random_state": seed, "device": "cpu"} | settings
     train = fold.train
     model = AIR.for_likes(**how).fit(train)

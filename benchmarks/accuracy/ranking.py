@@ -17,8 +17,9 @@ from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import ParameterError
-from air_recsys.metrics import recall_at_k, user_measures
+from air_recsys.metrics import recall_at_k
 from air_recsys.models import GraphRanker
+from air_recsys.models.graph_ranker.hidden import gains_of, graded_ndcg
 from benchmarks.accuracy.experiments import published_rows
 from benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, split_of, validation_part
 from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems, systems_by_default
@@ -64,7 +65,7 @@ def ranking(
     check_settings(GraphRanker(), settings)
     every = ranking_systems(case, settings, seed, threads, new_users=new_users)
     chosen = chosen_systems(every, systems or systems_by_default(case, new_users=new_users))
-    fold: Fold | NewUsersFold = RANKING_SETS[case].load(root)
+    fold: Fold | NewUsersFold = RANKING_SETS[case].fold(root, seed)
     if validation:
         fold = validation_part(fold, seed, RANKING_SETS[case].kind)
     elif new_users:
@@ -104,11 +105,12 @@ def bench_ranking(
     task = Task.of_lists(fold, min(max(LENGTHS), fold.train.n_items), ask=ask_lists).sealed()
     assert task.relevant is not None
     users, shown = users_asked(fold), shown_rows(fold)
+    gains = gains_of(sp.csr_array(fold.test.to_csr())[users], sp.csr_array(fold.train.to_csr()))
     first, resamples = None, UserResamples(users, seed=seed)
     for name, _, (lists, chosen), costs in trials(
         systems, [task], place=process_place(threads), each_apart=True, title=f"ranking {data}"
     ):
-        ndcg = user_ndcg(lists, task.relevant)
+        ndcg = user_ndcg(lists, gains)
         first = ndcg if first is None else first
         means.rows.append({"system": name} | list_figures(lists, task.relevant, ndcg) | costs.of_training())
         effects = catalogue_figures(lists[:, :_EFFECTS_LENGTH], users, fold.train, shown)
@@ -131,9 +133,9 @@ def list_figures(lists: np.ndarray, relevant: sp.csr_array, ndcg: dict[int, np.n
     return {"recall@20": recall} | {f"ndcg@{k}": float(values.mean()) for k, values in ndcg.items()}
 
 
-def user_ndcg(lists: np.ndarray, relevant: sp.csr_array) -> dict[int, np.ndarray]:
-    """NDCG of each user with test items, (b,), by the length of the lists."""
-    return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
+def user_ndcg(lists: np.ndarray, gains: sp.csr_array) -> dict[int, np.ndarray]:
+    """NDCG of each user with test items, (b,), by their gains, by the length of the lists."""
+    return {k: graded_ndcg(lists[:, :k], gains) for k in LENGTHS}
 
 
 def _spread_figures(

@@ -34,7 +34,8 @@ class RankingSet(NamedTuple):
 
     Title, origin, a function that reads it from the data folder, and which part is tested: a "random" one, the "last"
     item of each user, the latest share of each user's ("latest"), or the latest of all in "time". `split` is another
-    set with the same pairs, whose published figures and settings hold here.
+    set with the same pairs, whose published figures and settings hold here. Of `counts` the values of interactions
+    are kept, and the split is drawn with the seed of a run.
     """
 
     title: str
@@ -42,6 +43,14 @@ class RankingSet(NamedTuple):
     load: Callable[[Path], Fold]
     kind: str = "random"
     split: str | None = None
+    counts: bool = False
+
+    def fold(self, root: Path, seed: int) -> Fold:
+        """The split of the files of a folder."""
+        loaded = self.load(root)
+        if self.counts:
+            return holdout_of_users(joined(loaded), _SHARE, seed)._replace(name="test")
+        return loaded._replace(train=alike(loaded.train), test=alike(loaded.test))
 
     @property
     def validation(self) -> str:
@@ -68,9 +77,19 @@ def new_users_part(fold: Fold, seed: int = 0) -> NewUsersFold:
 
     See `holdout_of_new_users`.
     """
-    joined = sp.csr_array(fold.train.to_csr() + fold.test.to_csr())
-    data = Interactions.from_csr(joined, fold.train.user_ids, fold.train.item_ids)
-    return holdout_of_new_users(data, _USERS_SHARE, seed)
+    return holdout_of_new_users(joined(fold), _USERS_SHARE, seed)
+
+
+def joined(fold: Fold) -> Interactions:
+    """Train and test part of a fold."""
+    whole = sp.csr_array(fold.train.to_csr() + fold.test.to_csr())
+    return Interactions.from_csr(whole, fold.train.user_ids, fold.train.item_ids)
+
+
+def alike(data: Interactions) -> Interactions:
+    """The same pairs and times, without values."""
+    pairs, ones = (data.user_index, data.item_index), np.ones(data.n_ratings)
+    return Interactions(*pairs, ones, data.users, data.items, timestamps=data.timestamps, duplicates=None)
 
 
 def _tested(data: Interactions) -> Fold:
@@ -105,13 +124,17 @@ _LOADERS: dict[str, Callable[[Path], Fold]] = {
     "ml-1m": lambda root: _tested(load_movielens(root, "1m")),
     "douban": _douban,
     "lastfm": _lastfm,
+    "lastfm-plays": _lastfm,
     "flixster": _flixster,
     "ml-100k": lambda root: _tested(load_movielens(root, "100k")),
     "ml-100k-last": lambda root: holdout_of_last(load_movielens(root, "100k"))._replace(name="test"),
     "ml-100k-time": lambda root: holdout_in_time(load_movielens(root, "100k"), _SHARE)._replace(name="test"),
 }
 RANKING_SETS = {
-    name: RankingSet(entry["title"], entry["origin"], _LOADERS[name], entry.get("kind", "random"), entry.get("split"))
+    name: RankingSet(
+        *(entry["title"], entry["origin"], _LOADERS[name], entry.get("kind", "random"), entry.get("split")),
+        counts="counts" in entry,
+    )
     for name, entry in experiment("ranking")["set"].items()
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,13 @@ from air_recsys.evaluation.systems import comparable_systems, ranker_system
 from benchmarks.accuracy.experiments import experiment
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
+from benchmarks.accuracy.ranking_data import RANKING_SETS, alike, split_of
 from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Lister, Selection
 
 _TEXTS = experiment("ranking")
 LADDERS: dict[str, Grid] = _TEXTS["ladder"]
 """The settings that a search goes on to from the best of a grid, by the system."""
+_GRID_ALONE = ("RDLAE", "Turbo-CF", "implicit BM25")
 _SEARCHED_ONLY = ("EASE", "RDLAE", "Turbo-CF")
 
 
@@ -48,8 +49,10 @@ def ranking_systems(
     validation = "users" if new_users else RANKING_SETS[data].validation
     changes = changes or {}
     parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": validation}) | changes
+    pairs = {"GraphRanker, pairs alone": _of_pairs(parameters)} if RANKING_SETS[data].counts else {}
     systems = {
         "GraphRanker": ranker_system(parameters),
+        **pairs,
         **_peers(data, seed, threads, validation),
         "Popularity": comparable_systems()["Popularity"],
     }
@@ -59,12 +62,17 @@ def ranking_systems(
 def _peers(data: str, seed: int, threads: int, validation: str) -> dict[str, System]:
     """The peers whose settings are searched or fixed, those by convention, and those that read the order."""
     shared = {"random_state": seed, "num_threads": threads}
-    makers = {
+    every = {
         "implicit ALS": partial(make_implicit, "als", **shared),
         "implicit BPR": partial(make_implicit, "bpr", **shared),
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
-    } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in grids_of(data)}
+        "RDLAE": RDLAE,
+        "Turbo-CF": TurboCF,
+        "implicit BM25": partial(make_implicit, "bm25", num_threads=threads),
+    }
+    needs_grid = every if RANKING_SETS[data].counts else _GRID_ALONE
+    makers = {name: make for name, make in every.items() if name in grids_of(data) or name not in needs_grid}
     peers = {name: _peer(data, name, make, seed, validation) for name, make in makers.items()}
     conventions = _TEXTS["convention"].get(split_of(data), {})
     settled = {name: _by_convention(settings, seed) for name, settings in conventions.items()}
@@ -111,6 +119,15 @@ def _peer(data: str, name: str, make: Any, seed: int, validation: str) -> System
 def _by_convention(settings: dict[str, Any], seed: int) -> System:
     told = f"written from its paper and program, {_told(settings)}: the settings of the paper for this split"
     return System(partial(train, partial(GFCF, random_state=seed), settings), told, new_users=True)
+
+
+def _of_pairs(parameters: Mapping[str, Any]) -> System:
+    ranker = ranker_system(parameters)
+    return ranker._replace(train=partial(_train_alike, ranker.train))
+
+
+def _train_alike(train: Callable[[Interactions], Any], shown: Interactions) -> Any:
+    return train(alike(shown))
 
 
 def _with_half_lives(peer: System, seed: int) -> System:

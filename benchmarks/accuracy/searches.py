@@ -12,9 +12,8 @@ import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.hidden import HiddenPart, hidden_parts, latest_of_rows
+from air_recsys.models.graph_ranker.hidden import HiddenPart, gains_of, graded_ndcg, hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, with_half_life
 from air_recsys.models.graph_ranker.selection import TIMES
 from air_recsys.splits import user_holdout
@@ -53,6 +52,11 @@ class _Part(NamedTuple):
     shown: Interactions
     hidden: Csr
     given: Csr | None = None
+
+    def ndcg(self, ranker: Any, seed: int) -> float:
+        """That of the lists of a ranker trained on what is shown; hidden items gain by their values."""
+        gains = gains_of(self.hidden, sp.csr_array(self.shown.to_csr()))
+        return hidden_ndcg(ranker, gains, self.given, seed)
 
 
 class Selection:
@@ -150,9 +154,7 @@ class Selection:
         return [_Part(Interactions.from_csr(each.shown, *ids), each.hidden) for each in parts]
 
     def _figure(self, settings: dict[str, Any], parts: list[_Part]) -> float:
-        figures = [
-            hidden_ndcg(self.make(**settings).fit(part.shown), part.hidden, part.given, self.seed) for part in parts
-        ]
+        figures = [part.ndcg(self.make(**settings).fit(part.shown), self.seed) for part in parts]
         return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
@@ -165,7 +167,7 @@ class Selection:
 
 
 def hidden_ndcg(ranker: Any, hidden: Csr, given: Csr | None, seed: int) -> float:
-    """NDCG of lists of 20 items for the users with hidden ones, or for 5000 of them drawn at random.
+    """NDCG of lists of 20 items for the users with hidden ones, by their gains, or for 5000 of them drawn at random.
 
     Lists are of trained users, or of new ones with the items given, (n_users, n_items).
     """
@@ -174,7 +176,7 @@ def hidden_ndcg(ranker: Any, hidden: Csr, given: Csr | None, seed: int) -> float
         users = np.sort(np.random.default_rng(seed).choice(users, _MOST_USERS, replace=False))
     n = min(_LENGTH, hidden.shape[1])
     lists = ranker.lists(users, n) if given is None else ranker.lists_of_new(given[users], n)
-    return ndcg_at_k(lists, hidden[users], n)
+    return float(graded_ndcg(lists, hidden[users]).mean())
 
 
 class HalfLives:

@@ -39,8 +39,7 @@ def fitted(data: Dataset) -> CornacRanker:
 
 def test_it_is_the_model_of_the_library_under_raw_ids(data, fitted):
     model = fitted.model_
-    ones = np.ones(len(data.uir_tuple[0]))
-    own = GraphRanker(**SMALL).fit(Interactions(*data.uir_tuple[:2], ones, list(data.uid_map), list(data.iid_map)))
+    own = GraphRanker(**SMALL).fit(Interactions(*data.uir_tuple, list(data.uid_map), list(data.iid_map)))
     assert own.settings_ == model.settings_
     index = data.uid_map["u7"]
     expected = own.predict(["u7"] * data.num_items, list(data.iid_map))

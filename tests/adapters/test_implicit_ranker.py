@@ -53,15 +53,15 @@ def fixed(likes):
 
 
 def test_it_is_the_model_of_the_library_for_known_and_for_new_users(likes, fitted):
-    ones = Interactions.from_csr(sp.csr_matrix(likes > 0, dtype=np.float64))
-    own = GraphRanker(**SMALL).fit(ones)
+    own = GraphRanker(**SMALL).fit(Interactions.from_csr(likes))
     assert own.settings_ == fitted.model_.settings_
+    assert own.settings_.strength  # values count
     table = own.recommend(USERS[1:], n=5)
     ids, scores = fitted.recommend(USERS[1:], likes[1:], N=5)
     assert ids.ravel().tolist() == table["item"].tolist()
     np.testing.assert_allclose(scores.ravel(), table["score"], rtol=1e-6)
     new = made(seed=1)[:20]
-    table = fitted.model_.fold_in(sp.csr_matrix(new > 0, dtype=np.float64)).recommend(range(new.shape[0]), n=5)
+    table = fitted.model_.fold_in(new).recommend(range(new.shape[0]), n=5)
     ids, scores = fitted.recommend(USERS[:20], new, N=5, recalculate_user=True)
     assert ids.ravel().tolist() == table["item"].tolist()
     np.testing.assert_allclose(scores[1:].ravel(), table["score"][5:], rtol=1e-6)  # the first has no items

@@ -316,9 +316,13 @@ def test_a_user_and_its_items_per_line(tmp_path):
 
 def test_amounts_beside_likes_are_named():
     table = pd.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "hours": [350, 1, 2]})
-    with pytest.warns(DataWarning, match="columns not read: 'hours'"):
-        assert as_likes(table).ratings.tolist() == [1, 1, 1]
-    with pytest.warns(DataWarning, match="one like, whatever its rating, found 1..350"):
+    likes = as_likes(pd.concat([table, table.head(1)]))
+    assert likes.ratings.tolist() == [1, 1, 1]
+    assert likes.weights is not None
+    assert likes.weights.tolist() == [700, 1, 2]  # of a repeated like the sum
+    with pytest.warns(DataWarning, match="columns not read: 'hours'.*'plays'"):
+        assert as_likes(table.assign(plays=1)).weights is None
+    with pytest.warns(DataWarning, match="as much as its rating, found 1..350"):
         assert as_likes(table.rename(columns={"hours": "rating"})).n_ratings == 3
 
 
@@ -621,7 +625,7 @@ def test_likes_again_have_their_latest_time_in_any_order_of_the_rows():
 
 
 def test_ratings_of_0_or_less_are_said_where_each_is_a_like():
-    with pytest.warns(DataWarning, match=r"whatever its rating, found -1\.\.1: leave out the 1 of 0 or less"):
+    with pytest.warns(DataWarning, match=r"as much as its rating, found -1\.\.1: leave out the 1 of 0 or less"):
         as_likes(Interactions([0, 0], [0, 1], [1, -1], [0], [0, 1], allow_negative=True))
 
 

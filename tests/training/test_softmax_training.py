@@ -85,9 +85,9 @@ def test_factors_that_are_not_finite_end_the_training() -> None:
 def test_of_many_columns_each_step_takes_some_and_the_loss_of_all_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
 
-    def counted(factors, rows, temperature, power, sample):
+    def counted(factors, rows, temperature, power, sample, values):
         taken.append(sample.columns.numel())
-        return softmax(factors, rows, temperature, power, sample)
+        return softmax(factors, rows, temperature, power, sample, values)
 
     monkeypatch.setattr(module, "softmax", counted)
     begun, entries = start(WIDE), pattern(WIDE)

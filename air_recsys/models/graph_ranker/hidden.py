@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.splits.base import numbers_held_out, rank_within
-from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
+from air_recsys.metrics.at_k import recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
-from air_recsys.models.graph_ranker.inputs import RankerSettings, log_trend, times_columns, with_half_life
+from air_recsys.models.graph_ranker.inputs import (
+    RankerSettings,
+    differ,
+    log_trend,
+    ones_of,
+    strengths,
+    times_columns,
+    with_half_life,
+)
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -166,24 +175,36 @@ class HeldOut:
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden
-        self.shown, self.name, self.of_times = shown, part.name, part.of_times
+        self.name, self.of_times, self.have_values = part.name, part.of_times, differ(shown)
         self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, MOST_SCORES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
-        self._hidden, self._seen = hidden[self.users], part.left[self.users]
+        self._left = part.left[self.users]  # by their values
+        self._hidden, self._seen = (ones_of(each, shown.shape[1]) for each in (hidden[self.users], self._left))
+        self._gains = gains_of(hidden[self.users], shown)
         self._times = None if part.times is None else part.times[self.users]
         self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         few = shown.shape[1] <= MOST_EXACT
         self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
-        self._normalised = lru_cache(1)(partial(normalised_items, shown))
+        self._normalised = lru_cache(1)(lambda *key: normalised_items(self.shown, *key))
         self._products = lru_cache(1)(lambda exponent, share: item_products(self._normalised(exponent, share)))
         self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
         self._scores = lru_cache(1)(self._scores_of_factors)
+        self._values, self._strength = shown, -1.0
+        self.use_strength(0.0)
+
+    def use_strength(self, strength: float) -> None:
+        """Let values count so from now on."""
+        if strength != self._strength:
+            self.forget_regression()
+            self._strength = strength
+            self.shown, self._given = (strengths(each, strength) for each in (self._values, self._left))
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
         """The scores of the regression alone, (n_users asked, n_items), as those of the others."""
+        self.use_strength(settings.strength)
         normalised, filtered_at = self._regression(
             settings.regression_exponent,
             settings.regression_share,
@@ -206,7 +227,7 @@ class HeldOut:
         return normalised, lambda penalty: blocks[PENALTIES.index(penalty)]
 
     def _own(self, half_life: float) -> Csr:
-        return with_half_life(self._seen, self._times, half_life)
+        return with_half_life(self._given, self._times, half_life)
 
     def forget_regression(self) -> None:
         """Free what the regression holds, several times the scores."""
@@ -233,9 +254,9 @@ class HeldOut:
         return np.concatenate([scores(slice(start, start + _BLOCK)).astype(np.float32) for start in starts])
 
     def measure(self, scores: np.ndarray) -> tuple[float, float]:
-        """NDCG and recall of the lists of 20 that scores make."""
+        """NDCG, by `gains_of`, and recall of the lists of 20 that scores make."""
         lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
-        return ndcg_at_k(lists, self._hidden, self._k), recall_at_k(lists, self._hidden, self._k)
+        return float(graded_ndcg(lists, self._gains).mean()), recall_at_k(lists, self._hidden, self._k)
 
     def calibration(self, scores: np.ndarray) -> RankCalibration:
         """The probabilities that these scores tell of the hidden items."""
@@ -246,3 +267,40 @@ class HeldOut:
         block = scores[start : start + _BLOCK].copy()
         block[self._seen[start : start + _BLOCK].nonzero()] = -np.inf
         return top_k(block, self._k)
+
+
+def gains_of(hidden: Csr, shown: Csr) -> Csr:
+    r"""What each hidden entry is worth in a list, :math:`\log(1 + v / m)` of a value with m the median of those shown.
+
+    1 each where those shown are equal, or mostly 0, or all hidden ones are 0.
+    """
+    gains, middle = ones_of(hidden, hidden.shape[1]), float(np.median(shown.data)) if differ(shown) else 0.0
+    if middle and hidden.data.any():
+        gains.data = np.log1p(hidden.data.astype(np.float64) / middle)
+    return gains
+
+
+def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
+    """The NDCG of lists of positions, (b, k), by the gains of the relevant items, (b, n_items), of users with some.
+
+    It is that of `user_measures` where all gains are 1.
+
+    Examples
+    --------
+    >>> graded_ndcg(np.array([[0, 2]]), sp.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
+    [0.5912]
+    """
+    k, counts = lists.shape[1], np.diff(gains.indptr)
+    rows = np.repeat(np.arange(counts.size), counts)
+    order = np.lexsort((-gains.data, rows))
+    places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
+    best = np.zeros((counts.size, k))
+    best[rows[places < k], places[places < k]] = gains.data[order][places < k]
+    own = np.zeros(lists.shape)
+    for row, (first, last) in enumerate(itertools.pairwise(gains.indptr)):
+        among = lists[row][:, None] == gains.indices[first:last]  # (k, n)
+        own[row] = among @ gains.data[first:last]
+    discount = 1 / np.log2(np.arange(2, k + 2))
+    ideal = np.cumsum(best * discount, axis=1)[:, -1]
+    found = np.cumsum(own * discount, axis=1)[:, -1]
+    return found[ideal > 0] / ideal[ideal > 0]

@@ -21,9 +21,13 @@ _RANGES = {
     "share": (0.0, 1.0),
     "penalty": (0.0, 1e6),
     "life": (0.0, 1e6),
+    "strength": (0, 5),
 }
 """By the last word of a name."""
 _ABOVE_ZERO = ("factor_temperature", "regression_penalty")
+STRENGTHS = ("alike", "as they are", "roots", "logs", "ranks", "BM25")
+"""How values of interactions count, by the number that is the setting `strength`."""
+_SATURATION = 1.2  # k of BM25
 
 
 class RankerSettings(NamedTuple):
@@ -42,6 +46,7 @@ class RankerSettings(NamedTuple):
     item_trend: float = 0.0  # power of an item's share of the latest interactions over its share of all
     factor_weight: float = 0.5
     regression_weight: float = 1.0
+    strength: float = 0.0  # how values count, see `strengths`; 0: all alike
 
     @property
     def weights(self) -> dict[str, float]:
@@ -52,7 +57,8 @@ class RankerSettings(NamedTuple):
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> Self:
         """The settings among some values by name; raise `LookupError` or `ValueError` where they are not there."""
-        settings = cls(*(float(values[name]) for name in cls._fields))
+        given = {"strength": 0.0, **values}  # older files have none
+        settings = cls(*(float(given[name]) for name in cls._fields))
         if not np.isfinite(settings).all():
             raise ValueError("expected finite settings, found NaN or infinity")
         return settings
@@ -73,6 +79,8 @@ def check_settings(settings: Any) -> None:
         check_choice("a name in settings", name, RankerSettings._fields)
         lowest, highest = _RANGES.get(name.rpartition("_")[2], (0.0, 10.0))
         check_real(name, value, minimum=lowest, maximum=highest, strict=name in _ABOVE_ZERO)
+        if name == "strength":
+            check_choice(name, value, range(len(STRENGTHS)))
     if not RankerSettings(**settings).weights:
         raise ParameterError("expected factor_weight or regression_weight above 0 in settings, found both 0")
 
@@ -82,6 +90,78 @@ def interaction_pattern(data: Interactions) -> Csr:
     values = np.ones(data.n_ratings) if data.weights is None else data.weights
     pairs = values.astype(np.float32), (data.user_index, data.item_index)
     return sp.csr_array(pairs, shape=(data.n_users, data.n_items))
+
+
+def interaction_values(data: Interactions) -> Csr:
+    """How much there is of every pair, in the order of `interaction_pattern`: weights, else ratings, 0 if below it.
+
+    1 where all are equal.
+    """
+    values = data._ratings if data.weights is None else data.weights
+    if not values.size or max(values.min(), 0) == max(values.max(), 0):
+        return interaction_pattern(data)
+    pairs, shape = (data.user_index, data.item_index), (data.n_users, data.n_items)
+    return sp.csr_array((np.maximum(values, 0).astype(np.float32), pairs), shape=shape)
+
+
+def differ(values: Csr) -> bool:
+    """Whether the values of a matrix differ."""
+    return values.nnz > 0 and values.data.min() < values.data.max()
+
+
+def strengths(values: Csr, strength: float) -> Csr:
+    r"""How much the values of each row count, with a mean of 1 in each.
+
+    With t a value over the mean of its row they are t, :math:`\sqrt t`, :math:`1 + \log(1 + t)`, 1/2 and its rank in
+    the row over their number, or :math:`t / (1.2 + t)`, by the number of `STRENGTHS`. So the unit of the values does
+    not matter, nor does a new row need others.
+
+    Examples
+    --------
+    >>> strengths(sp.csr_array([[1.0, 9.0, 0.0], [0.0, 0.0, 7.0]]), 2).toarray()
+    array([[0.5, 1.5, 0. ],
+           [0. , 0. , 1. ]], dtype=float32)
+    """
+    if not strength or not differ(values):
+        return ones_of(values, values.shape[1])
+    relative = _over_means(values, values.data.astype(np.float64))
+    match STRENGTHS[int(strength)]:
+        case "roots":
+            relative = np.sqrt(relative)
+        case "logs":
+            relative = 1 + np.log1p(relative)
+        case "ranks":
+            relative = 0.5 + _ranks(values)
+        case "BM25":
+            relative = relative / (_SATURATION + relative)
+    data = _over_means(values, relative).astype(np.float32)
+    return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
+
+
+def _over_means(rows: Csr, values: np.ndarray) -> np.ndarray:
+    """Values at the entries of rows, divided by the means of these; 1 where they are 0."""
+    counts = np.diff(rows.indptr)
+    places = np.repeat(np.arange(counts.size), counts)
+    means = (np.bincount(places, values, counts.size) / np.maximum(counts, 1))[places]
+    return np.divide(values, means, out=np.ones_like(values), where=means > 0)
+
+
+def _ranks(values: Csr) -> np.ndarray:
+    """The rank of each entry in its row over their number, that of equal ones their mean."""
+    counts = np.diff(values.indptr)
+    rows = np.repeat(np.arange(counts.size), counts)
+    order = np.lexsort((values.data, rows))
+    changes = np.diff(rows[order], prepend=-1).astype(bool) | np.diff(values.data[order], prepend=np.nan).astype(bool)
+    group = np.cumsum(changes) - 1
+    sizes = np.bincount(group)
+    ranks = np.empty(values.nnz)
+    ranks[order] = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    return (ranks - values.indptr[rows]) / counts[rows]
+
+
+def counted(data: Interactions, settings: RankerSettings) -> Csr:
+    """How much every pair counts, in the order of `interaction_pattern`."""
+    return strengths(interaction_values(data), settings.strength) if settings.strength else interaction_pattern(data)
 
 
 def ones_of(rows: Any, n_columns: int) -> Csr:
@@ -120,7 +200,7 @@ def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
 
 
 def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
-    """How much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
+    """How much each item of a user counts in its scores, (n_users, n_items), by `counted`, the pattern of `data`."""
     times = interaction_times(data) if settings.user_half_life else None
     return with_half_life(pattern, times, settings.user_half_life)
 
@@ -132,7 +212,7 @@ def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
 
 
 def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
-    """A pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
+    """A pattern where an entry counts h / (h + k) times as much, with h the half-life and k later entries of its row.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
     """

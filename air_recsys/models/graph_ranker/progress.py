@@ -165,6 +165,7 @@ def progress_of(file: HeldCheckpoint, seconds: float | None) -> Iterator[Progres
 
 def _numbers(row: Mapping[str, Any], names: Iterable[str]) -> State:
     """A row of a state; raise where it lacks a number."""
+    row = {**row, "strength": row.get("strength", 0.0)}  # older ones have none
     return {**row, **{name: row[name] + 0 for name in names}}
 
 

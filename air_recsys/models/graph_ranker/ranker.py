@@ -32,8 +32,10 @@ from air_recsys.models.graph_ranker.hidden import VALIDATIONS, HiddenPart, hidde
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     check_settings,
+    counted,
     interaction_pattern,
     interaction_times,
+    interaction_values,
     own_items,
     some_users,
 )
@@ -153,8 +155,12 @@ class GraphRanker(Recommender):
 
     Notes
     -----
-    All interactions count as 1, whatever their ratings. A 0 in a sparse or dense matrix is no interaction. In a long
-    table and in `Interactions` each row is one, also with a rating of 0.
+    Values say how much: `weights` where there are any, else ratings, in a table a column "weight", "plays", "hours" or
+    the like. How they count, and whether they do, is the last that the search chooses for the regression, and holds
+    for the factors: `strength`, see `air_recsys.models.graph_ranker.inputs.strengths`. Where values differ, an item of
+    value v in a list on hidden parts gains :math:`\log(1 + v / m)` of the NDCG, with m the median of those shown; else
+    1. A 0 in a sparse or dense matrix is no interaction. In a long table and in `Interactions` each row is one, also
+    with a value of 0.
 
     Scores order the items of a user. They are not ratings, and cannot be compared between users; `predict_proba` can.
 
@@ -286,7 +292,8 @@ class GraphRanker(Recommender):
 
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
         selected = self._selected(data, progress, ranks)
-        pattern, settings = interaction_pattern(data), selected.settings
+        settings = selected.settings
+        pattern = counted(data, settings)
         training = self._training(pattern, selected.n_steps > 0, ranks)
         factors = progress.trained(training, selected.n_steps, callbacks)
         users = user_factors(own_items(pattern, data, settings), factors.sources)
@@ -333,7 +340,7 @@ class GraphRanker(Recommender):
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
         seed, times = self.random_state, None if self.validation in ("random", "users") else interaction_times(data)
-        pattern = some_users(interaction_pattern(data), seed, MOST_SEARCHED)
+        pattern = some_users(interaction_values(data), seed, MOST_SEARCHED)
         searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
         return hidden_parts(pattern, searched, self.validation, seed)
 
@@ -360,8 +367,8 @@ class GraphRanker(Recommender):
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
         settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
-        for *tried, _ in state.history[[*RankerSettings._fields, "ndcg"]].to_numpy().tolist():
-            check_settings(RankerSettings(*tried)._asdict())
+        for tried, _ in zip(state.history.to_dict("records"), state.history["ndcg"], strict=True):
+            check_settings(RankerSettings.of_values({str(name): value for name, value in tried.items()})._asdict())
         if settings.user_half_life and state.data.timestamps is None:
             raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:
@@ -373,6 +380,11 @@ class GraphRanker(Recommender):
     def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         """The graph that was learned, in its own unit."""
         return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns "timestamp" and "weight" of a table."""
+        return "timestamp", "weight"
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_likes`."""

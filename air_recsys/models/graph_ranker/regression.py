@@ -1,6 +1,7 @@
 r"""Ridge regression of the items on each other, from the pattern R of interactions: a scorer of a user's items.
 
-With the weights :math:`W = \mathrm{diag}(|N(u)|^{-a})` of the users, :math:`G = R^\top W R`, d its diagonal and
+Where interactions have values, R holds how much they count. With the weights
+:math:`W = \mathrm{diag}(|N(u)|^{-a})` of the users, :math:`G = R^\top W R`, d its diagonal and
 :math:`D = x\,d + (1 - x)\,\bar d`,
 
 .. math:: M = D^{-1/2} G D^{-1/2}, \qquad H = M (M + \lambda I)^{-1}, \qquad s_u = r_u D^{-b} H D^{-c}
@@ -85,7 +86,7 @@ def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
     """The degrees D, (n_items,)."""
     counts = np.diff(pattern.indptr)
     weights = (np.maximum(counts, 1.0) ** (-settings.regression_exponent / 2)).astype(pattern.dtype)
-    squares = np.repeat(weights, counts).astype(np.float64) ** 2 * pattern.data.astype(np.float64) ** 2
+    squares = (pattern.data * np.repeat(weights, counts)).astype(np.float64) ** 2
     return _degrees(np.bincount(pattern.indices, squares, pattern.shape[1]), settings.regression_share)
 
 

@@ -12,7 +12,7 @@ from air_recsys.exceptions import DistributedError
 from air_recsys.models import learned
 from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.inputs import RankerSettings
+from air_recsys.models.graph_ranker.inputs import STRENGTHS, RankerSettings
 from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.nn.devices import in_workers, one_blas_thread
@@ -31,6 +31,7 @@ TIMES: Grid = {
     "item_trend": (0.0, 0.25, 0.5, 0.75, 1.0),
     "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
+_STRENGTHS: Grid = {"strength": tuple(map(float, range(len(STRENGTHS))))}
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
 _AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is selected
@@ -89,7 +90,12 @@ class Selection(NamedTuple):
         told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
         left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
         cut = f"; {self.n_steps} of {most_steps} steps" if 0 < self.n_steps < most_steps else ""
-        return f"{selected}: NDCG@20 on {_where(table)}: {told}{cut}{left_out}"
+        return f"{selected}: NDCG@20 on {_where(table)}: {told}{cut}{left_out}{self._counts(table)}"
+
+    def _counts(self, table: pd.DataFrame) -> str:
+        """How values count, where some do."""
+        tried = bool(np.any(table["strength"].to_numpy() > 0))
+        return f"; NDCG by the values, which count {STRENGTHS[int(self.settings.strength)]}" if tried else ""
 
 
 class Search:
@@ -126,9 +132,11 @@ class Search:
         grid: Grid = {"regression_penalty": self.ways[0].penalties} | _REGRESSION
         grid |= {name: TIMES[name] for name in self.ways[0].of_times}
         best = self._descend(regression, grid, HeldOut.regression_scores)
+        if self.ways[0].have_values:
+            best = self._descend(best, _STRENGTHS, HeldOut.regression_scores)
         if not self.history:
             return Selection(regression, 0, self.history)
-        single = {way: way.regression_scores(best) for way in self.ways}
+        single = {way: way.regression_scores(best) for way in self.ways}  # which leaves the ways at its strength
         for way in self.ways:
             way.forget_regression()
         self._join_factors(best, single)
@@ -155,8 +163,8 @@ class Search:
         n_steps = steps.best(lambda step: self._try(joined, together, step))
         if n_steps:
             self._reserve = steps.share_for_last()
-            times = {name: getattr(regression, name) for name in TIMES}
-            alone = RankerSettings(**times, factor_weight=1.0, regression_weight=0.0)
+            kept = {name: getattr(regression, name) for name in (*TIMES, "strength")}
+            alone = RankerSettings(**kept, factor_weight=1.0, regression_weight=0.0)
             self._try(alone, HeldOut.factor_scores, n_steps)
             self._descend(joined, _FACTORS, together, n_steps)
 

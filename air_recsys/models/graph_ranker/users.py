@@ -33,10 +33,11 @@ from air_recsys.models.forgetting import Left, kept
 from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
-    interaction_pattern,
+    counted,
     item_gains,
     ones_of,
     own_items,
+    strengths,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
@@ -152,8 +153,8 @@ def _of_items(state: FittedState, whole: FittedState) -> RankerState:
 
 
 def _pattern_of(state: FittedState) -> Csr:
-    """1 for every pair of a state, made once."""
-    return state.once("pattern", lambda: interaction_pattern(state.data))
+    """How much every pair of a state counts, made once."""
+    return state.once("pattern", lambda: counted(state.data, settings_of(state)))
 
 
 def lists_of_users(
@@ -170,14 +171,15 @@ def lists_of_users(
     By the positions of users and items, for hosts that know no other ids. A user without any item gets the items that
     most users have.
 
-    With `rows`, (b, n_items), 1 for every item of a new user, the users are folded in, and of `users` only the number
-    counts. `seen`, (b, n_items), stores items to leave out, none of them 0; `allowed` are the items that a list may
-    hold, ascending. Places without an item have -1 and -inf.
+    With `rows`, (b, n_items), the values of the items of new users, these are folded in, and of `users` only the
+    number counts. `seen`, (b, n_items), stores items to leave out, none of them 0; `allowed` are the items that a list
+    may hold, ascending. Places without an item have -1 and -inf.
     """
     ranker = ready_state(model._fitted())
     n_items = ranker.fitted.data.n_items
     length = min(n, n_items if allowed is None else allowed.size)
-    scorers = ranker.scorers if rows is None else ranker.scorers.for_users(rows)
+    own = None if rows is None else strengths(rows, ranker.settings.strength)
+    scorers = ranker.scorers if own is None else ranker.scorers.for_users(own)
     places = users if rows is None else np.arange(users.size)
     known = ranker.with_items()[users] if rows is None else np.diff(rows.indptr) > 0
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
@@ -199,7 +201,8 @@ def of_new_users(state: FittedState, data: Interactions) -> FittedState:
     state.check_whole()
     check_signs(state, data.ratings)
     assert state.source_factors is not None
-    own = own_items(interaction_pattern(data), data, settings_of(state))
+    settings = settings_of(state)
+    own = own_items(counted(data, settings), data, settings)
     users = {"user_factors": user_factors(own, state.source_factors), "user_biases": np.zeros(data.n_users)}
     folded = replace(state, data=data, factors=state.factors._replace(**users), named={}, trained=state)
     folded.once("ranking", lambda: _of_users(folded, own))  # which the next question asks for
@@ -221,27 +224,38 @@ def of_new_items(state: FittedState, data: Interactions) -> FittedState:
 def _beside(state: FittedState, new: Interactions) -> FittedState:
     """A state with new items of its users after its own, by position: an id may be that of a known item."""
     known, times = state.data, None
+    new = _of_kind(new, known)
     if known.timestamps is not None and new.timestamps is not None:
         times = np.concatenate([known.timestamps, new.timestamps])
-    weighted = known.weights is not None and new.weights is not None
     data = Interactions(
         np.concatenate([known.user_index, new.user_index]),
         np.concatenate([known.item_index, known.n_items + new.item_index]),
-        np.ones(known.n_ratings + new.n_ratings),
+        np.concatenate([known.ratings, new.ratings]),
         known.users,
         IdIndex(np.arange(known.n_items + new.n_items), "item"),
         timestamps=times,
-        weights=np.concatenate([known.weights, new.weights]) if weighted else None,
+        weights=None if known.weights is None or new.weights is None else np.concatenate([known.weights, new.weights]),
         duplicates=None,
+        allow_negative=True,
     )
     return _followed(state, data, new.n_ratings)
+
+
+def _of_kind(new: Interactions, known: Interactions) -> Interactions:
+    """New likes that have their values where the known ones have them, as weights or as ratings."""
+    if (new.weights is None) == (known.weights is None):
+        return new
+    ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
+    pairs = new.user_index, new.item_index
+    how: dict[str, Any] = {"timestamps": new.timestamps, "weights": weights}
+    return Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, **how)
 
 
 def with_likes(state: FittedState, new: Interactions) -> FittedState:
     """A state with new likes taken in."""
     state.check_whole()
     check_signs(state, new.ratings)
-    data, older = merge(state.data, new)
+    data, older = merge(state.data, _of_kind(new, state.data))
     n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
     n_new_items = state.n_new_items + data.n_items - state.data.n_items
     grown = replace(state, named={}, n_new_items=n_new_items)
@@ -271,8 +285,10 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     settings, weights = settings_of(state), state.item_weights
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    adds = n_added is not None and data.weights is None
-    pattern = _with_added(_pattern_of(state), data, n_added) if adds else interaction_pattern(data)
+    if n_added is None or settings.strength:  # a further value changes the mean of its user
+        pattern = counted(data, settings)
+    else:
+        pattern = _with_added(_pattern_of(state), data, n_added)
     own = own_items(pattern, data, settings)
     assert state.source_factors is not None
     items = ItemFactors(state.source_factors, state.factors.item_factors)

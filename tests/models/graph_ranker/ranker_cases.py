@@ -12,7 +12,7 @@ from air_recsys import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker.factors import FactorTraining
-from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, log_trend
+from air_recsys.models.graph_ranker.inputs import counted, interaction_pattern, interaction_times, log_trend
 from air_recsys.training.softmax import SoftmaxTraining
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "device": "cpu"}
@@ -40,12 +40,13 @@ def training_of(pattern: Csr, width: int, n_steps: int, seed: int = 0, n_neighbo
 
 def assert_scores_of_the_formula(model: GraphRanker, data: Interactions) -> None:
     """The scores of all pairs are those of the docstrings, and so are those of the lists."""
-    x, s, times = interaction_pattern(data).toarray().astype(float), model.settings_, interaction_times(data)
+    pattern, s, times = interaction_pattern(data).toarray(), model.settings_, interaction_times(data)
+    x = counted(data, s).toarray().astype(float)
     own, gains = x, np.ones(data.n_items)
     if times is not None:
-        later = ((times.toarray()[:, None, :] > times.toarray()[:, :, None]) & (x[:, None, :] > 0)).sum(axis=2)
+        later = ((times.toarray()[:, None, :] > times.toarray()[:, :, None]) & (pattern[:, None, :] > 0)).sum(axis=2)
         own, gains = x * s.user_half_life / (s.user_half_life + later), np.exp(s.item_trend * log_trend(times))
-    weighted = x.T @ (x * np.maximum(x.sum(axis=1, keepdims=True), 1.0) ** -s.regression_exponent)
+    weighted = x.T @ (x * np.maximum(pattern.sum(axis=1, keepdims=True), 1.0) ** -s.regression_exponent)
     degrees = weighted.diagonal()
     d = s.regression_share * degrees + (1 - s.regression_share) * degrees[degrees > 0].mean()
     d[degrees == 0] = 1
@@ -64,9 +65,9 @@ def assert_scores_of_the_formula(model: GraphRanker, data: Interactions) -> None
     found = model.predict(data.user_ids[users], data.item_ids[items]).reshape(x.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
     lists = model.recommend(data.user_ids, 5)
-    best = np.sort(np.where(x > 0, -np.inf, expected), axis=1)[:, ::-1][:, :5]
+    best = np.sort(np.where(pattern > 0, -np.inf, expected), axis=1)[:, ::-1][:, :5]
     np.testing.assert_allclose(lists["score"].to_numpy().reshape(-1, 5), best, rtol=1e-4, atol=1e-6)
-    assert not x[data.users.lookup(lists["user"]), data.items.lookup(lists["item"])].any()
+    assert not pattern[data.users.lookup(lists["user"]), data.items.lookup(lists["item"])].any()
 
 
 def all_scores(model: GraphRanker) -> np.ndarray:

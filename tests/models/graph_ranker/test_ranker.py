@@ -266,7 +266,7 @@ def test_the_score_measures_the_lists_of_users_without_items(with_empty_users):
     assert with_empty_users.score(test) == 1.0
 
 
-@pytest.mark.filterwarnings("ignore:each row counts as a like")
+@pytest.mark.filterwarnings("ignore:each row counts as one like")
 def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
     stored = sp.csr_array(rare())
     table = Interactions.from_csr(stored).to_frame()
@@ -283,7 +283,7 @@ def test_a_zero_in_a_matrix_is_no_like_and_a_row_of_a_table_is_one():
         first, *others = (GraphRanker(**GIVEN).fit(each).recommend(np.arange(USERS), 5) for each in alike)
         for other in others:
             pd.testing.assert_frame_equal(other, first)
-    with pytest.warns(DataWarning, match="whatever its rating, found 0..5: leave out the"):
+    with pytest.warns(DataWarning, match="as much as its rating, found 0..5: leave out the"):
         of_rated = GraphRanker(**GIVEN).fit(rated)
     pd.testing.assert_frame_equal(of_rated.recommend(np.arange(USERS), 5), first)
     model = GraphRanker(**GIVEN).fit(without)

@@ -81,7 +81,6 @@ def test_a_refused_update_changes_nothing(model):
     for new, kind, message in (
         (pd.DataFrame({"user": ["eve"], "item": [1]}), UnknownIdError, "its ids are integers"),
         (pd.DataFrame({"user": [1], "item": [1], "rating": [-1.0]}), DataError, ">= 0"),
-        (Interactions([0], [0], [1.0], [1], [1], weights=[2.0]), DataError, "knows no weights"),
         (sp.csr_array(np.eye(2, 30)), DataError, "a matrix that begins with the 60 users of the model, found 2"),
     ):
         with pytest.raises(kind, match=message):

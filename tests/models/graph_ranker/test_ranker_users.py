@@ -75,11 +75,11 @@ def test_a_stranger_is_as_a_trained_user_is_to_a_model_that_lacks_it(model: Grap
     np.testing.assert_allclose(alone, among, rtol=1e-5, atol=1e-7)
 
 
-def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count(model: GraphRanker) -> None:
+def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count_alone(model: GraphRanker) -> None:
     strangers = thirds(2)[:4]
     users, items = strangers.nonzero()
     table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.resize([0.5, 5, 2], users.size)})
-    with pytest.warns(DataWarning, match="whatever its rating, found 0.5..5"):
+    with pytest.warns(DataWarning, match="as much as its rating, found 0.5..5"):
         of_table = model.fold_in(table)
     found = [of_table, *(model.fold_in(each) for each in (named(strangers, "new"), sp.coo_array(7 * strangers)))]
     assert [each.interactions_.user_ids.tolist() for each in found] == [
