@@ -6,9 +6,9 @@ People rate what they have chosen, so the best rating expected is not what they 
 
 with P the probability of a rating of at least t by the model of the ratings; t the least rating that is not below the
 mean of all; and z the scores of a regression of the items as in a `GraphRanker`, standardised over the items of each
-user. It is of all rated pairs: a pair counts 1 with the best rating, half with the worst. The weight w makes the best
-lists of likes, ratings from t on, in a fifth of each user's ratings that was hidden from both models. Users without
-ratings have the shares of users who have rated an item in place of z.
+user. It is of all rated pairs: a pair counts 1 with the best rating, half with the worst, over the mean of these of
+its user. The weight w makes the best lists of likes, ratings from t on, in a fifth of each user's ratings that was
+hidden from both models. Users without ratings have the shares of users who have rated an item in place of z.
 
 Source: Steck, Training and Testing of Recommender Systems on Data Missing Not at Random, KDD 2010.
 """

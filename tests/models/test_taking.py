@@ -50,10 +50,11 @@ def lists(model: AIR, users: object = None, n: int = 5, **how: object) -> pd.Dat
 
 
 def standardised(table: pd.DataFrame, data: Interactions) -> np.ndarray:
-    """The scores z by dense algebra: pairs count 1 with a rating of 5, and half with one of 1."""
+    """The scores z by dense algebra: pairs count 1 with a rating of 5, half with one of 1, over their user's mean."""
     strengths = np.zeros((data.n_users, data.n_items))
     strengths[data.user_index, data.item_index] = 1 - 0.5 * (5 - data.ratings) / 4
     counts = np.count_nonzero(strengths, axis=1)[:, None]
+    strengths *= counts / strengths.sum(axis=1, keepdims=True)
     gram = (strengths / np.maximum(counts, 1) ** 0.5).T @ strengths  # exponent 0.5 of the users
     own = gram.diagonal()
     degrees = 0.5 * own + 0.5 * own.mean()

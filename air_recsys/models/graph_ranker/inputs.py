@@ -86,10 +86,9 @@ def check_settings(settings: Any) -> None:
 
 
 def interaction_pattern(data: Interactions) -> Csr:
-    """1 for every pair that interacted, or its weight where there are weights, (n_users, n_items)."""
-    values = np.ones(data.n_ratings) if data.weights is None else data.weights
-    pairs = values.astype(np.float32), (data.user_index, data.item_index)
-    return sp.csr_array(pairs, shape=(data.n_users, data.n_items))
+    """1 for every pair that interacted, (n_users, n_items)."""
+    ones = np.ones(data.n_ratings, dtype=np.float32)
+    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
 
 
 def interaction_values(data: Interactions) -> Csr:

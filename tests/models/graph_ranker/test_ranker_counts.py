@@ -100,7 +100,7 @@ def test_new_likes_have_values_too():
     late[[0, -1]] = False  # all users and items are known
     first.data[late], rest.data[~late] = 0, 0
     model = GraphRanker(**SMALL, settings={"strength": 2, "factor_weight": 0.0}).fit(table(values)[~late])
-    for new in (table(values)[late], Interactions.from_frame(table(values, "rating")[late])):
+    for new in (table(values)[late], Interactions.from_frame(table(values, "rating")[late], rating_scale=(1, 1000))):
         grown = GraphRanker(**SMALL, settings=model.settings).fit(table(values)[~late]).partial_fit(new)
         data = grown.interactions_
         assert data.weights_to_csr().sum() == values.sum()
