@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import torch
 
 from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.ids import asked_ids
@@ -18,7 +19,7 @@ from air_recsys.exceptions import DataError, DataWarning, UnansweredError
 from air_recsys.metrics import rmse
 from air_recsys.models.forgetting import Left, left_of
 from air_recsys.models.pairs import Unknown, asked_pairs, fallback_scores, pair_indices, pairs_of, prediction_table
-from air_recsys.models.ranking.allowed import allowed_items, list_length
+from air_recsys.models.ranking.allowed import Allowed, allowed_items, list_length
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
 from air_recsys.models.ratings import Clip
@@ -352,17 +353,17 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         >>> BiasModel().fit(ratings).recommend([0, 1], exclude_seen=False, items=own)[["user", "item"]].values.tolist()
         [[0, 3], [1, 0], [1, 1]]
         """
-        return self.by_rating(user_ids, n, exclude_seen, items, exclude, device)
-
-    def by_rating(
-        self, user_ids: Any, n: int, exclude_seen: bool, items: Any, exclude: Any, device: str
-    ) -> pd.DataFrame:
-        """The lists of `recommend` by scores."""
         check_choice("exclude_seen", exclude_seen, (True, False))
         state, place = self._fitted(), resolve_device(device)
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
-        length = list_length(n, allowed.n_left)
+        return self.by_rating(asked, n, exclude_seen, allowed, place)
+
+    def by_rating(
+        self, asked: np.ndarray, n: int, exclude_seen: bool, allowed: Allowed, place: torch.device
+    ) -> pd.DataFrame:
+        """The lists of `recommend` by scores."""
+        state, length = self._fitted(), list_length(n, allowed.n_left)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
         popular = partial(best_rated, state, length)
         how: dict[str, Any] = {"allowed": allowed, "clips": self.clips, "popular": popular, "stacklevel": 4}

@@ -83,9 +83,9 @@ class ListsByTaking(PredictsDeviations):
         state, asked = self._fitted(), asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length = list_length(n, allowed.n_left)
-        resolve_device(device)
+        place = resolve_device(device)
         if (by := self._ranked_by(state, rank_by)) == "rating":
-            return self.by_rating(asked, n, exclude_seen, items, exclude, device)
+            return self.by_rating(asked, n, exclude_seen, allowed, place)
         state = self._measured(state)
         taking = self._taking(state)
         liking, weight = partial(self._liking, state, taking.liked), taking.weight if by == "both" else 0.0

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from air_recsys import AIR, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import DataError, DataWarning, DivergenceError
 from air_recsys.metrics import average_precision, rmse
-from air_recsys.models import KNN, GraphRanker
+from air_recsys.models import KNN
 from air_recsys.models.presets import PRESETS
 from air_recsys.models.ratings import is_binary, limited, pushed
 from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Sweeping, Variational, parameter_names, solver_for
@@ -359,9 +359,7 @@ def test_what_weighs_more_is_fitted_better(solver, tmp_path):
     np.testing.assert_array_equal(loaded.interactions_.weights, data.weights)
 
 
-@pytest.mark.parametrize(
-    "model", [KNN(), BiasModel(), GlobalMean(), GraphRanker()], ids=lambda model: type(model).__name__
-)
+@pytest.mark.parametrize("model", [KNN(), BiasModel(), GlobalMean()], ids=lambda model: type(model).__name__)
 def test_models_without_weights_refuse_them(model):
     with pytest.raises(DataError, match=f"{type(model).__name__} knows no weights"):
         model.fit(weighted(np.ones, noise=0))

@@ -102,6 +102,7 @@ def ill_conditioned() -> dict[str, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore:ratings lie between 1 and 1e")
+@pytest.mark.filterwarnings("ignore:each row counts as one like")
 @pytest.mark.parametrize(
     ("name", "case"),
     sorted({*covering(MODELS, ill_conditioned()), *((name, "one rating of 1e12") for name in TRAINED)}),

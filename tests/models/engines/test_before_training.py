@@ -172,10 +172,9 @@ def test_a_number_alone_is_the_total_variation_of_the_reduced_model(value):
 
 
 def many(n_users=30_000, n_items=20_000):
-    size = max(n_users, n_items)
-    return Interactions(
-        np.arange(size) % n_users, np.arange(size) % n_items, np.ones(size), range(n_users), range(n_items)
-    )
+    rows, columns = (np.arange(max(n_users, n_items)) % size for size in (n_users, n_items))
+    rows, columns = np.append(rows, 1), np.append(columns, 2)  # not one rating a user, which would be told
+    return Interactions(rows, columns, np.ones(rows.size), range(n_users), range(n_items))
 
 
 @pytest.mark.parametrize(
