@@ -357,13 +357,13 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         state, place = self._fitted(), resolve_device(device)
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
-        return self.by_rating(asked, n, exclude_seen, allowed, place)
+        return self.by_rating(state, asked, n, exclude_seen, allowed, place)
 
     def by_rating(
-        self, asked: np.ndarray, n: int, exclude_seen: bool, allowed: Allowed, place: torch.device
+        self, state: FittedState, asked: np.ndarray, n: int, exclude_seen: bool, allowed: Allowed, place: torch.device
     ) -> pd.DataFrame:
         """The lists of `recommend` by scores."""
-        state, length = self._fitted(), list_length(n, allowed.n_left)
+        length = list_length(n, allowed.n_left)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
         popular = partial(best_rated, state, length)
         how: dict[str, Any] = {"allowed": allowed, "clips": self.clips, "popular": popular, "stacklevel": 4}

@@ -85,7 +85,7 @@ class ListsByTaking(PredictsDeviations):
         length = list_length(n, allowed.n_left)
         place = resolve_device(device)
         if (by := self._ranked_by(state, rank_by)) == "rating":
-            return self.by_rating(asked, n, exclude_seen, allowed, place)
+            return self.by_rating(state, asked, n, exclude_seen, allowed, place)
         state = self._measured(state)
         taking = self._taking(state)
         liking, weight = partial(self._liking, state, taking.liked), taking.weight if by == "both" else 0.0

@@ -106,7 +106,7 @@ def test_texts_that_python_alone_reads_as_numbers_are_refused():
 
 
 def test_grades_of_a_matrix_are_said_where_each_is_a_like():
-    with pytest.warns(DataWarning, match=r"whatever its rating, found 1\.\.5"):
+    with pytest.warns(DataWarning, match=r"as much as its rating, found 1\.\.5"):
         assert as_likes(np.nan_to_num(MATRIX)).n_ratings == len(LONG)
     assert as_likes(np.nan_to_num(MATRIX * 0.1)).n_ratings == len(LONG)  # weights
 

@@ -140,7 +140,9 @@ def ranking() -> Names:
     liked = table().query("rating > 3").replace({"item 1": "x", "item 2": "z"})
     liked.to_csv("likes.csv", index=False)
     columns = {"users": liked["user"], "items": liked["item"], "times": np.arange(len(liked))}
-    return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR} | columns
+    kinds = {item: f"kind {place % 3}" for place, item in enumerate(liked["item"].unique())}
+    given = {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR}
+    return given | columns | {"genres": kinds, "brands": kinds}
 
 
 def drugs() -> Names:

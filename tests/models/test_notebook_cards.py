@@ -57,6 +57,7 @@ def test_a_model_tells_how_good_it_is_where_that_was_measured():
     assert "sk-" in AIR.for_ratings()._repr_html_()  # not fitted: scikit-learn shows it
 
 
+@pytest.mark.filterwarnings("ignore:ids such as .* are users of some rows and items of others")
 def test_interactions_tell_their_sizes_and_how_often_each_rating_is_given():
     table = evil(frame())
     data = Interactions.from_frame(table.assign(time=range(len(table))), timestamp="time")
@@ -96,6 +97,7 @@ def test_an_explanation_tells_likes_and_dislikes_apart(name):
     assert ("Rated items that the user dislikes" in text) == bool(len(found.dislikes))
 
 
+@pytest.mark.filterwarnings("ignore:ids such as .* are users of some rows and items of others")
 def test_names_in_explanations_are_escaped():
     model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(evil(frame()))
     assert EVIL in text_of(model.explain(EVIL, EVIL)._repr_html_())

@@ -147,7 +147,7 @@ def test_lists_of_other_presets(page, preset):
 def check_ratings(page, model, alone, picks=PICKS) -> None:
     """Compare list, scores, deviations and reasons."""
     found, ids = solved(page, model, picks), model.interactions_.item_ids
-    best = alone.recommend(NEW, n=20)
+    best = alone.recommend(NEW, n=20, rank_by="rating")
     np.testing.assert_allclose(found["scores"], best["score"], atol=CLOSE)
     listed = ids[found["listed"]]
     np.testing.assert_allclose(found["scores"], alone.predict(NEW, listed), atol=CLOSE)  # of the same items
@@ -208,7 +208,7 @@ def test_picks_by_keyboard_give_the_list_of_the_model(page, path, model):
     rating.send_keys("1")
     assert page.picked() == [[3, 5], [17, 1]]
     alone = folded(model, [(3, 5.0), (17, 1.0)])
-    best = alone.recommend(NEW, n=10)
+    best = alone.recommend(NEW, n=10, rank_by="rating")
     assert page.texts("#recommended .what") == [f"Film {item}" for item in best["item"]]
     assert page.texts("#recommended .count") == [f"{score:.2f}" for score in best["score"]]
     low, high = alone.predict_interval(NEW, best["item"])

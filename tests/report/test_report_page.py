@@ -116,6 +116,7 @@ def test_hostile_titles_are_shown_as_text(text, page):
     assert "evil.example" not in " ".join(value or "" for _, _, value in page.attributes)
 
 
+@pytest.mark.filterwarnings("ignore:ids such as .* are users of some rows and items of others")
 def test_hostile_ids_and_parameters_are_shown_as_text(tmp_path):
     data = frame().replace({"user": {"u0": HOSTILE}, "item": {"i0": HOSTILE}})
     odd = AIR.for_completion(graph_neighbors=3, **SHORT).fit(data)
