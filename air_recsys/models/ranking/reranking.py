@@ -82,12 +82,11 @@ def rerank(
     Examples
     --------
     >>> from air_recsys import BiasModel
-    >>> seen = pd.DataFrame([[5, 4, 3, np.nan], [5, 4, 3, 1]], columns=list("abcd"))
-    >>> model = BiasModel().fit(seen)
+    >>> model = BiasModel().fit([[5.0, 4.0, 3.0, np.nan], [5.0, 4.0, 3.0, 1.0]])
     >>> lists = model.recommend(0, 4, exclude_seen=False)
-    >>> colours = {"a": "red", "b": "red", "c": "blue", "d": "blue"}
+    >>> colours = {0: "red", 1: "red", 2: "blue", 3: "blue"}
     >>> rerank(lists, model, 2, groups=colours, per_group=1)["item"].tolist()
-    ['a', 'c']
+    [0, 2]
     """
     wanted = _checked(n, diversity, novelty, calibration, per_group, groups)
     user, item = pair_columns(lists)
