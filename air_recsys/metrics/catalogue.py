@@ -219,8 +219,20 @@ def miscalibration(recommended: Any, seen: Any, groups: Any) -> float:
     if not both.any():
         raise DataError("expected a user with items of some group of its own and recommended ones, found none")
     p, q = (each[both] / each[both].sum(axis=1, keepdims=True) for each in (own, listed))
-    ratios = np.divide(p, 0.99 * q + 0.01 * p, out=np.ones_like(p), where=p > 0)
-    return float((p * np.log2(ratios)).sum(axis=1).mean())
+    return float(divergence_of_groups(p, q).mean())
+
+
+def divergence_of_groups(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    r"""The divergence of shares q of groups from shares p, along the last axis, in bits, see `miscalibration`.
+
+    Examples
+    --------
+    >>> divergence_of_groups(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])).tolist()
+    [0.0]
+    """
+    mixed = 0.99 * q + 0.01 * p
+    ratios = np.divide(p, mixed, out=np.ones_like(mixed), where=p > 0)
+    return (p * np.log2(ratios)).sum(axis=-1)
 
 
 def _items(recommended: Any, n_items: int) -> np.ndarray:

@@ -25,13 +25,14 @@ import scipy.sparse as sp
 from air_recsys.data.columns import pair_columns
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.metrics.catalogue import divergence_of_groups
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.drug_target.model import DrugTargetAIR
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from air_recsys.storage.validation import check_integer, check_real
 
 _ENTRIES = 4_000_000  # numbers held at a time
-_OWN = 0.01  # of a user's own shares in those of a list, so that each share is above 0
 
 
 def rerank(
@@ -100,9 +101,8 @@ def rerank(
         raise DataError("expected each item once in a list, found one that is there twice")
     shares, belongs = _shares(groups, data.item_ids, np.unique(columns))
     counts = np.bincount(data.item_index, minlength=data.n_items)
-    known = sp.csr_array((np.ones(data.n_ratings), (data.user_index, data.item_index)), (data.n_users, data.n_items))
     places = data.users.lookup(np.asarray(users))
-    own = known @ shares if calibration else np.zeros((data.n_users, shares.shape[1]))
+    own = interaction_pattern(data) @ shares if calibration else np.zeros((data.n_users, shares.shape[1]))
     facts = _Facts(_likeness(model, diversity), shares, belongs, -np.log2(np.maximum(counts, 1) / data.n_users))
     step = max(1, _ENTRIES // max(data.n_items, items.shape[1] * max(1, shares.shape[1])))
     kept = [np.empty(0, np.int64)]
@@ -204,7 +204,9 @@ def _chosen(items: np.ndarray, facts: _Facts, own: np.ndarray, wanted: _Wanted) 
     for place in range(min(wanted.n, items.shape[1])):
         values = weight * gains - wanted.diversity * nearest
         if wanted.calibration:
-            values -= wanted.calibration * _divergence(own, listed[:, None] + shares)
+            of_lists = listed[:, None] + shares
+            of_lists /= np.maximum(of_lists.sum(axis=2, keepdims=True), 1e-300)
+            values -= wanted.calibration * divergence_of_groups(own[:, None], of_lists)
         allowed = (
             left if wanted.per_group is None else left & ~(belongs & (numbers >= wanted.per_group)[:, None]).any(2)
         )
@@ -228,12 +230,3 @@ def _within(values: np.ndarray, filled: np.ndarray) -> np.ndarray:
     span = most - least
     with np.errstate(invalid="ignore"):
         return np.where(span > 0, (values - least) / np.where(span > 0, span, 1), 1.0)
-
-
-def _divergence(own: np.ndarray, listed: np.ndarray) -> np.ndarray:
-    """KL of the shares of users, (b, groups), from those of lists, (b, L, groups), in bits; (b, L)."""
-    shares = listed / np.maximum(listed.sum(axis=2, keepdims=True), 1e-300)
-    mixed = (1 - _OWN) * shares + _OWN * own[:, None]
-    p = own[:, None]
-    ratios = np.divide(p, mixed, out=np.ones_like(mixed), where=p > 0)
-    return (p * np.log2(ratios)).sum(axis=2)
