@@ -33,7 +33,7 @@ _ALIKE = 5  # users, or ratings of one, that chance makes alike no more
 _TWICE = 1_000_000  # rows up to which those of each user are compared
 _FULL = 0.95  # density of a table whose gaps are filled
 _ALL_ONCE = 1000  # rows in which every id would occur once by chance in huge tables alone
-_MORE, _MANY, _MOST = 11, 100, 0.3  # values that few, and no grades have; the share of 1 among counts
+_MORE = 11  # values that few, and no grades have
 
 
 def doubts_about_rows(users: IdIndex, items: IdIndex, n_ratings: int) -> Iterator[str]:
@@ -96,6 +96,10 @@ def doubts_about_ratings(read: Read, *, on_scale: bool) -> Iterator[str]:
     if read.ratings.size < _FEWEST or on_scale:
         return
     density = read.ratings.size / (len(read.users) * len(read.items))
+    if not read.is_long and len(read.items) == 2 and _are_whole(read.ratings):
+        columns = (read.ratings[read.item_index == place] for place in (0, 1))
+        if all(_MORE < np.unique(column).size <= column.size / 2 for column in columns):
+            yield "two columns of many whole numbers: if these are ids, name them, as columns user and item of a frame"
     yield from _doubts_about_zeros(read, grades[grades != 0], is_full=density == 1 and not read.is_long)
     yield from _doubts_about_answers(read.ratings, grades, counts)
     yield from _doubts_about_scales(read, grades, counts)
@@ -206,8 +210,8 @@ def doubts_about_span(ratings: np.ndarray) -> Iterator[str]:
     low, high = float(ratings.min()), float(ratings.max())
     if ratings.size < _FEW or low <= 0 or high < min(_DECADES * low, _MORE) or high <= 1:  # pictures are in 0..1
         return
-    are_counts = low == 1 and np.mean(ratings == 1) > (_MOST if high >= _MANY else 0.5) and _are_whole(ratings)
-    if high >= _DECADES * low or are_counts:
+    are_low = low == 1 and 4 * np.median(ratings) <= high and _are_whole(ratings)
+    if high >= _DECADES * low or (are_low and np.count_nonzero(ratings == 1) >= np.count_nonzero(ratings == 2)):
         yield (
             f"ratings lie between {low:g} and {high:g}: of affinities take air_recsys.dti.as_p_affinity, counts as of "
             "plays are likes, AIR.for_likes (in the shell --ranking), or take their logarithm"

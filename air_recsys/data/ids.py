@@ -188,13 +188,15 @@ class IdIndex:
     def check_shared(self, ids: np.ndarray, content: str) -> None:
         """Raise `DataError` where all ids that come with some content, such as "features", are unknown.
 
-        Warn where they are integers without gaps that miss those of the data by one, as row numbers do.
+        Warn where integers without gaps, as row numbers are, miss those of the data by one, or where those of the
+        data are such numbers and miss these.
         """
         known, has_numbers = self.ids, ids.size and ids.dtype.kind in "iu" and self.ids.dtype != object
-        if has_numbers and np.unique(ids).size == np.ptp(ids) + 1:
+        is_numbered = has_numbers and known.min() in (0, 1) and known.size == np.ptp(known) + 1
+        if is_numbered or (has_numbers and np.unique(ids).size == np.ptp(ids) + 1):
             low, high = ids.min(), ids.max()
             if (known.max() == high + 1 and known.min() > low) or (known.min() == low - 1 and known.max() < high):
-                told = f"those of the data in {known.min()}..{known.max()}: are they off by one?"
+                told = f"those of the data in {known.min()}..{known.max()}: are they off by one, or numbered anew?"
                 warnings.warn(f"ids of the {content} lie in {low}..{high}, {told}", DataWarning, stacklevel=6)
         if (self.lookup(ids) < 0).all():
             raise DataError(

@@ -194,13 +194,15 @@ def _protocol(parts: Parts, tasks: list[Task], seed: int, threads: int | None) -
     what = "ratings" if rated else "likes"
     sizes = [" + ".join(f"{len(getattr(task.fold, part).ratings):,}" for task in tasks) for part in ("train", "test")]
     least = ", ".join(dict.fromkeys(f"{task.threshold:.3g}" for task in tasks if task.threshold is not None))
+    are_all = all(task.threshold is not None and task.fold.test.ratings.min() >= task.threshold for task in tasks)
+    whole = ", which all of them are" if are_all else ""
     sentences = [
         f"{first.n_users:,} users, {first.n_items:,} items, {sizes[0]} {what} to train on, {sizes[1]} to test on",
         parts.told,
         told_of_unknown([task.fold for task in tasks], what),
         told_of_test(tasks[0].fold.test.ratings, (first.ratings.min(), first.ratings.max())),
         "predictions are clipped to the range of the training ratings" if rated else "",
-        f"relevant for lists are test ratings of at least {least}" if rated else "all test items are relevant",
+        f"relevant for lists are test ratings of at least {least}{whole}" if rated else "all test items are relevant",
         "all items are ranked that a user was not shown",
         "95 % intervals by bootstrap over the users",
         "p of a paired t-test over the users against the first system, not corrected for the number of systems",

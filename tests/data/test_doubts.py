@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
+from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.interactions import as_interactions, as_likes
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.data.scales import told_of_new, told_of_test
@@ -26,6 +27,7 @@ LONG = LONG.sample(frac=1, random_state=0).reset_index(drop=True)
 BY_USER, EVEN = LONG.sort_values("user"), np.arange(len(LONG)) % 2 == 0
 RATINGS, USERS, ITEMS = LONG["rating"], LONG.groupby("user")["rating"], LONG.groupby("item")["rating"]
 CELLS = WIDE.fillna(3.0)
+PAIRS = np.stack([1 + np.arange(99) % 13, 1 + np.arange(99) * 5 % 17], axis=1)
 
 
 def exchanged(rows: slice) -> pd.DataFrame:
@@ -65,6 +67,8 @@ TABLES: dict[str, tuple[Any, str | None]] = {
     "0 in gaps": (WIDE.sub(WIDE.mean(axis=1), axis=0).fillna(0), "% of the ratings are 0: if these fill gaps"),
     "no gaps": (CELLS, None),
     "half stars": (CELLS - 0.5 * (CHANCE.random(CELLS.shape) < 0.5), None),
+    "pairs of ids": (PAIRS, "two columns of many whole numbers: if these are ids, name them"),
+    "grades of two items": (PAIRS % 6 + 1, None),
     "similarities": (np.corrcoef(CHANCE.random((6, 9))) + 1, "are these similarities and no ratings"),
     "stored zeros": (sp.csr_array(np.nan_to_num(MATRIX - (MATRIX == 1))), None),
 }
@@ -109,6 +113,8 @@ def test_grades_of_a_matrix_are_said_where_each_is_a_like():
     with pytest.warns(DataWarning, match=r"as much as its rating, found 1\.\.5"):
         assert as_likes(np.nan_to_num(MATRIX)).n_ratings == len(LONG)
     assert as_likes(np.nan_to_num(MATRIX * 0.1)).n_ratings == len(LONG)  # weights
+    with pytest.warns(DataWarning, match="two columns of many whole numbers"):
+        as_likes(PAIRS - 1)
 
 
 def test_ids_that_are_numbers_of_rows_are_said_at_fit():
@@ -142,6 +148,32 @@ def test_titles_and_features_that_are_off_by_one_are_said(tmp_path):
         Interactions.from_dense(MATRIX, item_ids=range(1, 10)).with_features(item=years)
     path.write_text("id,title\n" + "".join(f"{place},T{place}\n" for place in range(12)))
     assert len(read_titles(path, np.arange(1, 10))) == 12
+    path.write_text("id,title\n" + "".join(f"{place},T{place}\n" for place in range(1, 41) if place % 7))
+    with pytest.warns(DataWarning, match=r"lie in 1\.\.40, those of the data in 0\.\.33: .* or numbered anew"):
+        read_titles(path, np.arange(34))
+    assert len(read_titles(path, np.arange(1, 34))) == 35
+
+
+def test_flags_of_single_rows_are_said():
+    tags = pd.DataFrame({"iid": [f"h{place}" for place in range(9)], "tag": [*"abcabcabc"]}, WIDE.columns)
+    with pytest.warns(DataWarning, match="9 flags such as 'iid_h0' hold for one item each, as ids do"):
+        as_interactions(LONG).with_features(item=pd.get_dummies(tags))
+    assert as_interactions(LONG).with_features(item=pd.get_dummies(tags["tag"])).n_ratings == len(LONG)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "are_counts"),
+    [
+        (CHANCE.geometric(0.3, 300), True),
+        (np.r_[CHANCE.zipf(2.0, 300), 4e15], True),
+        (CHANCE.integers(1, 21, 300), False),
+        (np.r_[1, CHANCE.poisson(4, 300) + 2, 30], False),
+        (CHANCE.geometric(0.8, 300).clip(1, 10), False),
+    ],
+)
+def test_numbers_of_events_are_said_at_fit(ratings, are_counts):
+    found = [*doubts_about_span(ratings.astype(np.float32))]
+    assert ["counts as of plays are likes" in doubt for doubt in found] == [True] * are_counts
 
 
 def test_a_saved_index_is_no_feature():

@@ -296,6 +296,8 @@ def test_the_tables_name_every_system_and_json_has_no_nan(data, split, tmp_path)
     assert not liked.rated
     assert [table.title.partition(" ")[0] for table in liked.tables()] == ["Lists", "Costs"]
     assert "all test items are relevant" in liked.protocol
+    every, some = (compare(["Biases"], data, split, relevant=least, **QUICK).protocol for least in (0.5, 4))
+    assert ("at least 0.5, which all of them are; " in every, "at least 4; " in some) == (True, True)
     found = compare(["Biases", "Popularity"], data, split, **QUICK)
     text = str(found)
     assert text.count("Biases") == 3

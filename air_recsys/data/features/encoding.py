@@ -38,6 +38,10 @@ class Encoding(NamedTuple):
         for column in found.values():
             if column is not None:
                 kept.setdefault(column.encode(cells_of(table, column)).tobytes(), column)
+        rare = [column.name for column in kept.values() if column.is_of_one(table)]
+        if len(rare) >= max(_FEW, len(table) / 2):
+            told = f"{len(rare)} flags such as {rare[0]!r} hold for one {kind} each, as ids do: leave them out"
+            warnings.warn(told, DataWarning, stacklevel=stacklevel)
         encoding, left_out = cls(tuple(kept.values())), [name for name in found if found[name] not in kept.values()]
         if not encoding.columns:
             raise DataError(f"expected {kind} features that tell {kind}s apart, found none in {quoted(list(found))}")
@@ -108,6 +112,7 @@ _OF_LISTS = (*SEPARATORS[1:], "/", "、", "，")
 _OF_CODES = re.compile(r"(.*[_\W])?(?i:id|code|cluster|zip|zipcode|postcode)|.*[a-z](Id|ID|Code)")
 MOST = 1000
 """Features that a table may have."""
+_FEW = 5  # flags of single rows, which chance makes
 _LARGEST = 1e150  # of a number, whose square is finite
 _FAR = 1e30  # standard deviations from the mean, which models compute with in float32
 _SAME = 4 * np.finfo(np.float64).eps  # relative range of numbers that differ by rounding alone
@@ -162,6 +167,10 @@ class Column(NamedTuple):
             warnings.warn(f"{told}.astype(str)", DataWarning, stacklevel=2)
         deviation = float(numbers.std())
         return cls(name, "number", (float(numbers.mean()),), deviation) if deviation > 0 else None
+
+    def is_of_one(self, table: pd.DataFrame) -> bool:
+        """Return whether the column is a flag that one row of its table has."""
+        return self.kind == "flag" and cells_of(table, self).sum() == 1
 
     def encode(self, cells: pd.Series) -> np.ndarray:
         """Return the features of cells, shape (n, number of features), float32."""

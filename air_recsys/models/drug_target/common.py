@@ -57,7 +57,7 @@ class CommonQuestions(SaysWhatItLacks):
     def recommend(
         self, drug_ids: Any, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
     ) -> pd.DataFrame:
-        """The best n targets of each drug, by `open_scores_`; see `Recommender.recommend`.
+        """The best n targets of each drug, by `open_scores_` and not by `predict`; see `Recommender.recommend`.
 
         With `exclude_seen`, known interactions are left out. `new_interactions` ranks the pairs of all drugs together,
         with probabilities.
