@@ -88,9 +88,7 @@ def _peers(data: str, seed: int, threads: int, validation: str) -> dict[str, Sys
 def _sequences(latest: int | None, seed: int) -> dict[str, System]:
     """SASRec with both losses, where it is said how many of the latest items are read."""
     losses = {"SASRec": False, "SASRec, softmax": True} if latest else {}
-    told = (
-        f"written from its paper, of the latest {latest} items; dropout and epochs by the last items of the training"
-    )
+    told = f"written from its paper, of {latest} latest items; dropout and epochs by the last items of the training"
     make = partial(SASRec, latest or 1, random_state=seed)
     return {name: System(partial(train, make, {"softmax": loss}), told) for name, loss in losses.items()}
 

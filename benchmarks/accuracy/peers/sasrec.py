@@ -16,7 +16,7 @@ from air_recsys.metrics import user_measures
 from air_recsys.metrics.ranking import lists_of_scores
 
 _BATCH, _RATE, _BETAS = 128, 1e-3, (0.9, 0.98)
-_EVERY, _PATIENCE = 5, 4  # epochs between two measurements, and measurements without a gain
+_EVERY, _PATIENCE = 5, 6  # epochs between two measurements, and measurements without a gain
 _OTHERS = 2000  # items that the softmax compares with
 _JUDGED, _LENGTH = 5000, 10  # users and list length of these
 _DROPOUTS = (0.2, 0.5)
@@ -29,8 +29,8 @@ class SASRec:
     item of each user in the training; then the model is trained once more on all of it.
 
     Source: Kang and McAuley, Self-Attentive Sequential Recommendation, ICDM 2018: two blocks, one head, width 50, a
-    random item beside each next one. With `softmax` the loss is over all items, or 2,000 at random of more, which Klenitskiy and Vasilev,
-    Turning Dross Into Gold Loss, RecSys 2023, found to be better.
+    random item beside each next one. With `softmax` the loss is over all items, or 2,000 at random of more, which
+    Klenitskiy and Vasilev, Turning Dross Into Gold Loss, RecSys 2023, found to be better.
 
     Parameters
     ----------
