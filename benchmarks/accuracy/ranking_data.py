@@ -35,7 +35,8 @@ class RankingSet(NamedTuple):
     Title, origin, a function that reads it from the data folder, and which part is tested: a "random" one, the "last"
     item of each user, the latest share of each user's ("latest"), or the latest of all in "time". `split` is another
     set with the same pairs, whose published figures and settings hold here. Of `counts` the values of interactions
-    are kept, and the split is drawn with the seed of a run.
+    are kept, and the split is drawn with the seed of a run. Models of sequences read so many of the latest
+    items; none are trained on sets without that number.
     """
 
     title: str
@@ -44,6 +45,7 @@ class RankingSet(NamedTuple):
     kind: str = "random"
     split: str | None = None
     counts: bool = False
+    latest: int | None = None
 
     def fold(self, root: Path, seed: int) -> Fold:
         """The split of the files of a folder."""
@@ -112,6 +114,13 @@ def _lastfm(root: Path) -> Fold:
     return _tested(Interactions.from_frame(table))
 
 
+def _games(root: Path) -> Fold:
+    place = root / "implicit" / "amazon-games" / "Video.txt"
+    table = pd.read_csv(place, sep=" ", names=["user", "item"]).drop_duplicates()
+    table["timestamp"] = np.arange(len(table))
+    return holdout_of_last(Interactions.from_frame(table, rating=None, timestamp="timestamp"))._replace(name="test")
+
+
 def _published(name: ListName, order: bool, root: Path) -> Fold:
     return Fold("test", *load_implicit_lists(root, name, order=order))
 
@@ -128,12 +137,14 @@ _LOADERS: dict[str, Callable[[Path], Fold]] = {
     "flixster": _flixster,
     "ml-100k": lambda root: _tested(load_movielens(root, "100k")),
     "ml-100k-last": lambda root: holdout_of_last(load_movielens(root, "100k"))._replace(name="test"),
+    "games-last": _games,
     "ml-100k-time": lambda root: holdout_in_time(load_movielens(root, "100k"), _SHARE)._replace(name="test"),
 }
 RANKING_SETS = {
     name: RankingSet(
         *(entry["title"], entry["origin"], _LOADERS[name], entry.get("kind", "random"), entry.get("split")),
         counts="counts" in entry,
+        latest=entry.get("latest"),
     )
     for name, entry in experiment("ranking")["set"].items()
 }

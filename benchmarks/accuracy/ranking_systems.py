@@ -12,6 +12,7 @@ from air_recsys.evaluation.systems import comparable_systems, ranker_system
 from benchmarks.accuracy.experiments import experiment
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
+from benchmarks.accuracy.peers.sasrec import SASRec
 from benchmarks.accuracy.ranking_data import RANKING_SETS, alike, split_of
 from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Lister, Selection
 
@@ -54,6 +55,7 @@ def ranking_systems(
         "GraphRanker": ranker_system(parameters),
         **pairs,
         **_peers(data, seed, threads, validation),
+        **_sequences(RANKING_SETS[data].latest, seed),
         "Popularity": comparable_systems()["Popularity"],
     }
     return {name: system for name, system in systems.items() if system.new_users or not new_users}
@@ -81,6 +83,14 @@ def _peers(data: str, seed: int, threads: int, validation: str) -> dict[str, Sys
         weighed = {name: peer for name, peer in (settled or peers).items() if peer.new_users}
         systems |= {f"{name}, half-lives": _with_half_lives(peer, seed) for name, peer in weighed.items()}
     return systems
+
+
+def _sequences(latest: int | None, seed: int) -> dict[str, System]:
+    """SASRec with both losses, where it is said how many of the latest items are read."""
+    losses = {"SASRec": False, "SASRec, softmax": True} if latest else {}
+    told = f"written from its paper, of {latest} latest items; dropout and epochs by the last items of the training"
+    make = partial(SASRec, latest or 1, random_state=seed)
+    return {name: System(partial(train, make, {"softmax": loss}), told) for name, loss in losses.items()}
 
 
 def grids_of(data: str) -> dict[str, Grid]:

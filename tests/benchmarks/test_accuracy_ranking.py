@@ -215,7 +215,7 @@ def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_o
 def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
     _, default, cases = read_cases("ranking")
     assert {name for name in cases if not name.startswith("rated-")} == set(RANKING_SETS)
-    assert {"gowalla-order", "yelp2018-order"} == set(RANKING_SETS) - set(default)
+    assert {"gowalla-order", "yelp2018-order", "games-last"} == set(RANKING_SETS) - set(default)
     for name in ("gowalla", "yelp2018"):
         folder = tmp_path / "implicit" / name
         folder.mkdir(parents=True)
