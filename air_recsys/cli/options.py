@@ -224,6 +224,25 @@ class Lists:
         return {"exclude_seen": not self.include_seen, "items": items, "exclude": exclude}
 
 
+@dataclass
+class Reranked:
+    """How lists are made again by what items are beside good, see `air_recsys.rerank`."""
+
+    diversity: Annotated[float, typer.Option(min=0, max=1, help="How much unlike each other items are to be.")] = 0.0
+    novelty: Annotated[float, typer.Option(min=0, max=1, help="How much items of few users are to come first.")] = 0.0
+    calibration: Annotated[
+        float, typer.Option(min=0, max=1, help="How much shares of groups are to be those of the user's own items.")
+    ] = 0.0
+    per_group: Annotated[int | None, typer.Option(min=1, help="Most items of any group in a list.")] = None
+    group_by: Annotated[
+        str | None, typer.Option(help="Column of --titles with the group of each item, or several with | between.")
+    ] = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments of `rerank` that change lists, but for groups."""
+        return {name: value for name, value in vars(self).items() if value and name != "group_by"}
+
+
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
     """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers."""
     from air_recsys.data.ids import close_names
