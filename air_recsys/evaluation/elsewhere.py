@@ -11,11 +11,10 @@ import pandas as pd
 
 from air_recsys.data.columns import as_float, named_column, pair_columns
 from air_recsys.data.frames import as_pandas
-from air_recsys.data.ids import as_id_array, encode_ids, integer_of
+from air_recsys.data.ids import alike, encode_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.readers.forms import FOUND
 from air_recsys.data.readers.tables import existing, read_names, read_table
-from air_recsys.evaluation.parts import text_beside
 from air_recsys.exceptions import DataError
 
 _RATINGS = ("rating", "prediction", "predicted")
@@ -98,12 +97,17 @@ class MadeElsewhere:
         return lists[users]
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """The ratings of pairs, NaN where the table has none."""
+        """The ratings of pairs; `DataError` where the table lacks one."""
         users, items = self._shown.users.lookup(user_ids), self._shown.items.lookup(item_ids)
         asked = users * np.int64(self._shown.n_items) + items
         order = np.argsort(self.pairs, kind="stable")
         rows = order[np.searchsorted(self.pairs, asked, sorter=order).clip(max=order.size - 1)]
-        return np.where(self.pairs[rows] == asked, self._values[rows], np.nan)
+        missing = np.flatnonzero(self.pairs[rows] != asked)
+        if missing.size:
+            user, item = (np.asarray(ids).item(missing[0]) for ids in (user_ids, item_ids))
+            first = f"the first of user {user!r} and item {item!r}"
+            raise DataError(f"expected ratings of all {asked.size} test pairs, found none for {missing.size}, {first}")
+        return self._values[rows]
 
     def doubts(self, test: Interactions, users: np.ndarray, k: int) -> Iterator[str]:
         """Yield what is odd about lists of k items of some users, once fitted; raise where none of them has one."""
@@ -122,15 +126,6 @@ class MadeElsewhere:
         listed = self.pairs[asked & ~self.was_shown]
         if listed.size >= _FEWEST and np.isin(listed, test.pair_index).all():
             yield "all items of lists are tested ones: lists are made of all items"
-
-
-def alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Ids as text beside others that are text, and texts of integers as these beside integers."""
-    ids = text_beside(ids, others)
-    if ids.dtype != object or others.dtype == object:
-        return ids
-    numbers = [integer_of(each) if isinstance(each, str) else None for each in ids.tolist()]
-    return as_id_array([each if n is None else n for each, n in zip(ids.tolist(), numbers, strict=True)])
 
 
 def _read(file: Path) -> pd.DataFrame:

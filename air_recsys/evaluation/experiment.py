@@ -242,32 +242,22 @@ def _worked(
 
 def told_of_elsewhere(systems: Mapping[str, System], tasks: Sequence[Task]) -> list[str]:
     """A line for each doubt about answers made elsewhere; `DataError` where they are not what a task asks for."""
-    lines = []
-    for name, system in systems.items():
-        if (made := system.elsewhere) is None:
+    lines, question = [], tasks[0].question
+    for name, made in ((name, system.elsewhere) for name, system in systems.items()):
+        if made is None:
             continue
-        question, test = tasks[0].question, tasks[0].fold.test
-        if made.rated and question.pairs is None:
-            raise DataError(f"{name}: expected lists made elsewhere, with a column rank or score, found {made!r}")
-        if not made.rated and question.users is None:
-            raise DataError(f"{name}: expected ratings made elsewhere, with a column rating, found {made!r}")
-        if not made.rated and len(tasks) > 1:
+        if (question.pairs if made.rated else question.users) is None:
+            wanted = "lists, with a column rank or score" if made.rated else "ratings, with a column rating"
+            raise DataError(f"{name}: expected {wanted}, found {made!r}")
+        if len(tasks) > 1 and not made.rated:
             raise DataError(f"{name}: expected a single training part for lists made elsewhere, found {len(tasks)}")
         for task in tasks:
-            made.fit(task.fold.train)
+            test, fitted = task.fold.test, made.fit(task.fold.train)
             if made.rated:
-                _check_whole(name, made.predict(*rated_pairs(task.fold.test)), task.fold.test)
-        if question.users is not None and not made.rated:
-            lines += [f"{name}: {doubt}" for doubt in made.doubts(test, question.users, question.k)]
+                fitted.predict(*rated_pairs(test))
+            elif task.question.users is not None:
+                lines += [f"{name}: {doubt}" for doubt in fitted.doubts(test, task.question.users, question.k)]
     return lines
-
-
-def _check_whole(name: str, predicted: np.ndarray, test: Interactions) -> None:
-    missing = np.flatnonzero(np.isnan(predicted))
-    if missing.size:
-        user, item = (ids[missing[0]] for ids in rated_pairs(test))
-        found = f"found none for {missing.size}, the first of user {user!r} and item {item!r}"
-        raise DataError(f"{name}: expected ratings of all {test.n_ratings} test pairs, {found}")
 
 
 class _Trained(threading.local):

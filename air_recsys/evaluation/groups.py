@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.features import as_table
-from air_recsys.data.ids import IdIndex
-from air_recsys.evaluation.elsewhere import alike
+from air_recsys.data.ids import IdIndex, alike
 from air_recsys.evaluation.rating_errors import groups_of_values
 
 UNKNOWN = "unknown"
@@ -39,26 +38,21 @@ def groups_of(attributes: Any, ids: np.ndarray) -> tuple[dict[tuple[str, str], n
     groups, left_out = {}, []
     for name, column in table.reindex(ids).items():
         labels = _labels(column)
-        distinct = dict.fromkeys([*labels.categories, UNKNOWN])
-        if len(distinct) > _MOST + 1:
-            left_out.append(f"groups: {name} has {len(distinct) - 1:,} labels, more than {_MOST}, and is left out")
+        distinct = dict.fromkeys(labels)
+        if len(distinct) > _MOST:
+            left_out.append(f"groups: {name} has {len(distinct):,} labels, more than {_MOST}, and is left out")
             continue
-        of_users = np.where(labels.codes >= 0, labels.astype(object), UNKNOWN)
-        masks = {(str(name), label): of_users == label for label in distinct}
-        groups |= {group: mask for group, mask in masks.items() if mask.any()}
+        of_users = labels.reindex(column.index).fillna(UNKNOWN).to_numpy()
+        groups |= {(str(name), label): of_users == label for label in dict.fromkeys([*distinct, *of_users])}
     return groups, left_out
 
 
-def _labels(column: pd.Series) -> pd.Categorical:
-    """The group of each value, in the order of values."""
-    known = column.dropna()
-    if pd.api.types.is_numeric_dtype(known.infer_objects().dtype) and known.dtype.kind != "b" and len(known):
-        values = known.to_numpy(dtype=np.float64)
-        number = groups_of_values(values)
-        ends = [(values[number == each].min(), values[number == each].max()) for each in range(number.max() + 1)]
-        names = [f"{low:g}" if low == high else f"{low:g}..{high:g}" for low, high in ends]
-        labels = pd.Series([names[each] for each in number], index=known.index)
-    else:
-        labels = known.astype(str)
-        names = sorted(labels.unique())
-    return pd.Categorical(labels.reindex(column.index), categories=names)
+def _labels(column: pd.Series) -> pd.Series:
+    """The group of each value that is known, in the order of values."""
+    known = column.dropna().infer_objects()
+    if known.dtype.kind not in "iuf" or known.empty:
+        return known.astype(str).sort_values()
+    ordered = known.sort_values()
+    groups = ordered.groupby(groups_of_values(ordered.to_numpy(dtype=np.float64)))
+    ends = zip(groups.transform("min"), groups.transform("max"), strict=True)
+    return pd.Series([f"{low:g}" if low == high else f"{low:g}..{high:g}" for low, high in ends], ordered.index)

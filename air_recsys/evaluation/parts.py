@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.data.ids import IdIndex, as_id_array, encode_ids
+from air_recsys.data.ids import IdIndex, as_id_array, encode_ids, text_beside
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
 from air_recsys.evaluation.folds import (
@@ -130,11 +130,6 @@ def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
     if ids is one.ids and np.isin(others, ids).all():
         return one
     return IdIndex(encode_ids(as_id_array([*ids.tolist(), *others.tolist()]), one.kind)[1], one.kind)
-
-
-def text_beside(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Ids as text where they are integers and others are not."""
-    return ids.astype(str).astype(object) if others.dtype == object and ids.dtype != object else ids
 
 
 def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
