@@ -259,10 +259,7 @@ def test_lists_and_ratings_made_elsewhere_and_groups_of_users_are_compared(files
     assert ranked.status == 0, ranked.err
     assert "mine" in ranked.out
     rated = cli("evaluate", "train.csv", *SHORT, "--others", "mine=lists.csv")
-    assert (
-        rated.err
-        == "error: mine: expected ratings made elsewhere, with a column rating, found lists made elsewhere, by rank\n"
-    )
+    assert rated.err == "error: mine: expected ratings, with a column rating, found lists made elsewhere, by rank\n"
 
 
 @pytest.mark.usefixtures("at_once")
