@@ -120,11 +120,14 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         model, (_, n_items) = self._fitted(), self._sizes()
         candidates = np.arange(n_items) if asked.chosen is None else asked.chosen
         allowed = candidates if asked.filtered is None else np.setdiff1d(candidates, asked.filtered)
+        if rows is not None:
+            rows = as_confidences(rows)  # a copy, whose items may be the first of all
+            rows.resize(shape_of(rows)[0], n_items)
         found, scores = lists_of_users(
             model,
             np.atleast_1d(asked.ids),
             min(asked.n, candidates.size),
-            rows=None if rows is None else _of_width(as_confidences(rows), n_items),
+            rows=None if rows is None else sp.csr_array(rows, dtype=np.float32),
             seen=None if liked is None else ones_of(liked, n_items),
             allowed=None if allowed.size == n_items else allowed,
         )
@@ -177,13 +180,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         if self.model_ is None:
             raise NotFittedError("this ImplicitRanker is not fitted yet: call fit first")
         return self.model_
-
-
-def _of_width(rows: sp.csr_matrix, n_items: int) -> sp.csr_array:
-    """Rows of so many items, of which theirs are the first."""
-    return sp.csr_array(
-        (rows.data.astype(np.float32), rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, n_items)
-    )
 
 
 def _neighbors(graph: SimilarityGraph, node: int, asked: Asked) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,8 @@ class CornacAIR(RanksTies, ANNMixin):
 
     The score of a pair is :math:`s_{ui} = \mu + b_u + c_i + p_u \cdot q_i`, in the unit of the ratings and not
     clipped; `rate` clips it to the range of the training ratings. `rate`, `rank`, `recommend`, `clone`, `save` and
-    `load` are Cornac's own.
+    `load` are Cornac's own: they rank by the expected rating, which makes poorer lists than `model_.recommend`, by
+    taking and liking. For experiments with metrics of lists take `CornacRanker`.
 
     Parameters
     ----------

@@ -67,7 +67,8 @@ class SurpriseAIR(AlgoBase):
     are the means of a posterior; a user graph and an item graph are learned too and are the similarities of the
     algorithm. If one side of a pair is unknown, its terms are left out if the model has biases around a mean (the
     default). Otherwise, and if both are unknown, the prediction is impossible and Surprise uses the mean of the
-    trainset.
+    trainset. Lists made of estimates go by the expected rating; those of `model_.recommend`, by taking and liking, are
+    better.
 
     Parameters
     ----------

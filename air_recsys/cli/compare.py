@@ -32,6 +32,7 @@ def compare(
             "first."
         ),
     ] = None,
+    others: options.Others = None,
     test: Annotated[
         Path | None, typer.Option(help="File of test ratings, instead of a part that is held out.")
     ] = None,
@@ -62,6 +63,9 @@ def compare(
     timestamp: Annotated[
         str | None, typer.Option("--timestamp-column", help="Column of times, for --split time and last.")
     ] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help="Table of attributes of users, by id: also compare within each group.")
+    ] = None,
     table: options.Ratings,
     settings: options.Settings = None,
     seed: options.Seed = 0,
@@ -71,8 +75,8 @@ def compare(
         Path | None, typer.Option(callback=paths.as_html, help="Also write a page with charts to this HTML file.")
     ] = None,
 ) -> None:
-    """Compare AIR, baselines and installed libraries on your data: errors, lists, calibration, time and memory."""
-    from air_recsys.datasets import read_ratings
+    """Compare AIR, baselines, installed libraries and what other programs answer on your data."""
+    from air_recsys.datasets import read_features, read_ratings
     from air_recsys.evaluation import compare as compared
     from air_recsys.evaluation.parts import n_items_of
     from air_recsys.report.comparison import write_comparison
@@ -86,6 +90,7 @@ def compare(
     reading: dict[str, Any] = table.reading(likes=ranking) | {"timestamp": timestamp}
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
+    systems |= options.others_of(others)
     data = read_ratings(file, **reading)
     asked = None if test is None else read_ratings(test, **reading)
     comparison = compared(
@@ -98,6 +103,7 @@ def compare(
         relevant=relevant,
         n_users=users,
         seed=seed,
+        groups=None if groups is None else read_features(groups, "user"),
         apart=True,
         threads=threads,
     )

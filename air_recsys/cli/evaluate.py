@@ -68,6 +68,7 @@ def evaluate(
             "that installed packages register."
         ),
     ] = "",
+    others: options.Others = None,
     ranking: Annotated[
         bool,
         typer.Option("--ranking", help="Treat all rows as likes, and measure lists of GraphRanker instead of errors."),
@@ -117,6 +118,7 @@ def evaluate(
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
         systems = beside_ranker(options.parse_names(peers), seed, of_ranker, new_users=new_users)
+        systems |= options.others_of(others)
         name, ratings = _load(file, dataset, data, reading)
         parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
@@ -138,7 +140,7 @@ def evaluate(
             splits, how = holdout_folds(ratings, test_fraction, seed), f"random hold-out of {test_fraction:.0%}"
         origin = f"{name}: {ratings!r}, {how}, seed {seed}"
     protocol = f"{origin}; AIR.for_{preset.value}({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed {seed}"
-    systems = beside_air(air, options.parse_names(peers), seed)
+    systems = beside_air(air, options.parse_names(peers), seed) | options.others_of(others)
     means, single = evaluate_ratings(splits, systems, protocol=protocol)
     options.publish_means(means, single, json_file)
 

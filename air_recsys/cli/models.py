@@ -194,12 +194,15 @@ def recommend(
     rank_by: Annotated[
         str, typer.Option(help="Of a model of ratings: auto, both (taking and liking), rating or taken.")
     ] = "auto",
+    reranked: options.Reranked,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the best items for the named users, or for the users of the new ratings."""
+    from air_recsys.data.readers.titles import groups_in, read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.models import GraphRanker, Recommender
+    from air_recsys.models.ranking.reranking import CHOICE, rerank
     from air_recsys.models.trained import TrainedRecommender
 
     if not user and ratings is None:
@@ -209,8 +212,11 @@ def recommend(
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)
-    names = titles_or_none(titles, data.item_ids)
-    new = None
+    if titles is None:
+        options.refuse_unread("recommend without --titles", "--group-by")
+    about = None if titles is None else read_titles(titles, data.item_ids)
+    groups = None if about is None or reranked.group_by is None else groups_in(about, reranked.group_by)
+    again, new = reranked.asked(), None
     if ratings is not None:
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
             kind = type(loaded).__name__
@@ -223,7 +229,10 @@ def recommend(
         if isinstance(loaded, TrainedRecommender):
             loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    how: dict[str, Any] = {"n": 10 if lists.n is None else lists.n} | lists.filters(loaded.interactions_)
+    if "calibration" in again and new is not None and isinstance(loaded, GraphRanker):
+        raise ParameterError("--calibration needs the items that a model has of its users, found --ratings of others")
+    n = 10 if lists.n is None else lists.n
+    how: dict[str, Any] = {"n": max(n, CHOICE) if again else n} | lists.filters(loaded.interactions_)
     if isinstance(loaded, TrainedRecommender):
         how["rank_by"] = rank_by
     elif rank_by != "auto":
@@ -234,7 +243,9 @@ def recommend(
             found = _folded_lists(loaded, new, ids, how)
         else:
             found = loaded.recommend(ids, **how)
-    options.show_frame(with_titles(found, names), json_file)
+    if again:
+        found = rerank(found, loaded, n, groups=groups, **again)
+    options.show_frame(with_titles(found, None if about is None else titles_of(about)), json_file)
     everything = f", who rated all {loaded.interactions_.n_items} (--include-seen)"
     why_none = _LEFT_BY_FILTERS if how["items"] is not None or how["exclude"] is not None else everything
     _tell_of_lists(found, ids, lists.n, why_none, data.user_ids.item(0))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from air_recsys.data.interactions import Interactions
     from air_recsys.dti import DrugTargetAIR
     from air_recsys.evaluation.results import ResultTable
+    from air_recsys.evaluation.system import System
     from air_recsys.models import Recommender
     from air_recsys.models.rows import Side
 
@@ -74,6 +75,15 @@ Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]
 PresetName = Annotated[Preset, typer.Option(help="Preset for a kind of data; auto chooses by the data.")]
 Settings = Annotated[list[str] | None, pairs("--set", "A parameter of AIR or of its solver; may be repeated.")]
+Others = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--others",
+        metavar="NAME=FILE",
+        help="Lists that another program made from the training part (columns user and item, and rank or score), or "
+        "the ratings that it predicts for the test part (user, item, rating); may be repeated.",
+    ),
+]
 DataFolder = Annotated[
     Path | None,
     typer.Option("--data", help="Folder of the data sets; by default AIR_RECSYS_DATA, else ../shared/data."),
@@ -214,6 +224,25 @@ class Lists:
         return {"exclude_seen": not self.include_seen, "items": items, "exclude": exclude}
 
 
+@dataclass
+class Reranked:
+    """How lists are made again by what items are beside good, see `air_recsys.rerank`."""
+
+    diversity: Annotated[float, typer.Option(min=0, max=1, help="How much unlike each other items are to be.")] = 0.0
+    novelty: Annotated[float, typer.Option(min=0, max=1, help="How much items of few users are to come first.")] = 0.0
+    calibration: Annotated[
+        float, typer.Option(min=0, max=1, help="How much shares of groups are to be those of the user's own items.")
+    ] = 0.0
+    per_group: Annotated[int | None, typer.Option(min=1, help="Most items of any group in a list.")] = None
+    group_by: Annotated[
+        str | None, typer.Option(help="Column of --titles with the group of each item, or several with | between.")
+    ] = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the arguments of `rerank` that change lists, but for groups."""
+        return {name: value for name, value in vars(self).items() if value and name != "group_by"}
+
+
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
     """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers."""
     from air_recsys.data.ids import close_names
@@ -288,6 +317,19 @@ def with_similarities(data: Interactions, users: Path | None, items: Path | None
         n_all = data.n_items if side == "item" else data.n_users
         typer.echo(f"similarities of {len(graph)} {side}s, {n_all - n_rated} of them without a rating")
     return data
+
+
+def others_of(texts: list[str] | None) -> dict[str, System]:
+    """Return the systems of NAME=FILE texts, whose answers were made elsewhere."""
+    from air_recsys.evaluation.system import system_of
+
+    systems = {}
+    for text in texts or []:
+        name, _, file = text.partition("=")
+        if not name or not file or name in systems:
+            raise ParameterError(f"--others expects NAME=FILE, each name once, found {text!r}")
+        systems[name] = system_of(Path(file))
+    return systems
 
 
 def parse_names(text: str) -> list[str]:

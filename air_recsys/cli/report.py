@@ -114,6 +114,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the model's memory.")] = 1,
     titles: ItemTitles = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Column of --titles with groups of items, for per_group= and calibration=.")
+    ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
     ] = False,
@@ -130,13 +133,15 @@ def serve(
 
     if token_file is not None and not allow_updates:
         raise ParameterError("expected --token-file with --allow-updates, found it alone")
+    if titles is None:
+        options.refuse_unread("serve without --titles", "--group-by")
     token = _token(token_file) if allow_updates else None
     address = Address(host.strip("[]"), port, public)  # an IPv6 address may stand as in a URL
     with listen(address) as listening:
         where = address_of(listening)
         if public:
             typer.echo(f"warning: whoever reaches {where} may ask for any user; there are no passwords", err=True)
-        served = Served(model, titles, hosts_of(address), token=token)
+        served = Served(model, titles, hosts_of(address), token=token, group_by=group_by)
         serve_requests(served, listening, workers, lambda: typer.echo(f"serving {model} at {where} (Ctrl-C ends it)"))
     typer.echo("stopped")
 

@@ -56,6 +56,26 @@ def integer_of(text: str) -> int | None:
     return number if str(number) == text else None
 
 
+def text_beside(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return ids as text where they are integers and others are not."""
+    return ids.astype(str).astype(object) if others.dtype == object and ids.dtype != object else ids
+
+
+def alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return ids as text beside others that are text, and texts of integers as these beside integers.
+
+    Examples
+    --------
+    >>> alike(np.array(["7", "x"], dtype=object), np.array([7, 8])).tolist()
+    [7, 'x']
+    """
+    ids = text_beside(ids, others)
+    if ids.dtype != object or others.dtype == object:
+        return ids
+    numbers = [integer_of(each) if isinstance(each, str) else None for each in ids.tolist()]
+    return as_id_array([each if n is None else n for each, n in zip(ids.tolist(), numbers, strict=True)])
+
+
 def asked_ids(ids: Any, kind: str) -> np.ndarray:
     """Return one id, or the ids of any iterable, a set in its order, as a 1-D array; `DataError` for a table of more.
 

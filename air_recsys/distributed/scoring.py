@@ -123,7 +123,8 @@ def recommend(
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     check_choice("device", device, ("cpu", "cuda", "auto"))
-    target, data = _checked(model, output, batch_size, concurrency)
+    target, loaded = _checked(model, output, batch_size, concurrency)
+    data = loaded.interactions_
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
     asked = [each for (ids,) in table.batches([user]) for each in ids] if has_own(items, exclude) else []
@@ -131,7 +132,6 @@ def recommend(
     candidates, left_out = (_of_job(data, given, asked) for given in (items, exclude))
     schema = list_schema(table.schema.field(user).type, data.item_ids)
     job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema, device)
-    loaded = model if isinstance(model, Recommender) else Recommender.load(model)
     model = loaded.learn_lists() if isinstance(loaded, ListsByTaking) else model  # once, and not in each worker
     return _score(model, table, target, job, batch_size, concurrency, verbose)
 
@@ -174,7 +174,8 @@ def predict(
         As in `recommend`; pairs may occur more than once, but no column may be called score.
     """
     check_choice("unknown", unknown, ("mean", "error"))
-    target, data = _checked(model, output, batch_size, concurrency)
+    target, loaded = _checked(model, output, batch_size, concurrency)
+    data = loaded.interactions_
     table = ParquetTable(Path(pairs), {user: data.user_ids, item: data.item_ids})
     if "score" in table.schema.names:
         raise DataFileError(f"{pairs}: expected no column 'score', which is to be written, found {table.schema.names}")
@@ -220,8 +221,8 @@ def _whole_or_absent(target: Path) -> Iterator[Path]:
 
 def _checked(
     model: ModelOrFile, output: str | os.PathLike[str], batch_size: int, concurrency: int | None
-) -> tuple[Path, Interactions]:
-    """The folder to write and the training data of a model, after the checks of both doors."""
+) -> tuple[Path, Recommender]:
+    """The folder to write and a fitted model, after the checks of both doors."""
     check_integer("batch_size", batch_size, minimum=1)
     if concurrency is not None:
         check_integer("concurrency", concurrency, minimum=1)
@@ -234,4 +235,4 @@ def _checked(
         )
     loaded = model if isinstance(model, Recommender) else Recommender.load(model)
     loaded.check_fitted()
-    return target, loaded.interactions_
+    return target, loaded

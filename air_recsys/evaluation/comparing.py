@@ -9,9 +9,10 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
-from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
-from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
+from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of, verdict
+from air_recsys.evaluation.experiment import Place, Task, here, process_place, told_of_elsewhere, trials
 from air_recsys.evaluation.folds import told_of_unknown
+from air_recsys.evaluation.groups import groups_of
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
@@ -33,6 +34,7 @@ def compare(
     relevant: float | None = None,
     n_users: int = 1000,
     seed: int = 0,
+    groups: Any = None,
     apart: bool = False,
     threads: int = 1,
     progress: bool = True,
@@ -43,12 +45,14 @@ def compare(
 
     Parameters
     ----------
-    models : iterable of str or model, mapping of str to str or model, or None
+    models : iterable of str, model or table, mapping of str to these, or None
         Names of systems (`air_recsys.evaluation.systems.comparable_systems`) and of classes that installed packages
         register, and models of your own, which have ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or
         ``lists(users, n)`` by positions, or both, or are an algorithm of Surprise or a model of implicit; they are
-        copied before each training. The others are tested against the first one. None is the installed ones of
-        `FOR_RATINGS` or `FOR_LIKES`, in the same module.
+        copied before each training. The others are tested against the first one. A table, or the path of its file, has
+        lists that another program made from the training part alone: columns user and item, and rank or score, or
+        else its rows in order; or with a column rating what it predicts for all test pairs. None is the installed
+        ones of `FOR_RATINGS` or `FOR_LIKES`, in the same module.
     data : Interactions, DataFrame, SciPy sparse matrix or ndarray
         All ratings, or with `test` those of the training.
     split : {"random", "time", "last"}, int, Split or sequence of Split, optional
@@ -67,6 +71,9 @@ def compare(
         Maximum number of users with relevant test items whose lists are compared, drawn at random.
     seed : int
         Seed of the split, of the named systems, of the drawn users and of the bootstrap.
+    groups : DataFrame or Series, optional
+        Attributes of users, indexed by user id or with a column of these: figures of each group are compared, too.
+        More than 12 numbers make five groups of about as many users.
     apart : bool
         Train each system in a new process, so that its memory can be measured; your own models must then be picklable,
         and a script needs ``if __name__ == "__main__":``.
@@ -78,14 +85,16 @@ def compare(
     Returns
     -------
     Comparison
-        Its notes name systems whose package is not installed, that failed, or that score all items alike.
+        Its notes name systems whose package is not installed, that failed, or that score all items alike, and say
+        what is odd about lists made elsewhere. Its verdict says which system to take for lists and for ratings.
 
     Raises
     ------
     ParameterError
         For an unknown name, both `split` and `test`, a parameter out of range, or if none of the systems is installed.
     DataError
-        If the data cannot be split in this way, no test rating is relevant, or no system could be trained.
+        If the data cannot be split in this way, no test rating is relevant, no system could be trained, or a table is
+        not one of lists or of ratings, or has ids of other data.
 
     Examples
     --------
@@ -96,6 +105,12 @@ def compare(
     >>> found.to_frame().index.tolist()
     ['mine', 'mean']
     >>> bool(found.to_frame().loc["mean", "rmse low"] < found.to_frame().loc["mean", "rmse"])
+    True
+    >>> import pandas as pd
+    >>> hidden = np.where(np.isnan(ratings) & (rng.random((30, 20)) < 0.3), 4, np.nan)
+    >>> lists = pd.DataFrame({"user": np.repeat(range(30), 2), "item": [3, 7] * 30, "rank": [1, 2] * 30})
+    >>> found = compare({"popular": "Popularity", "production": lists}, ratings, test=hidden, k=2, progress=False)
+    >>> found.verdict.startswith("for lists take ")
     True
 
     Notes
@@ -114,17 +129,20 @@ def compare(
     parts = _parts(interactions, split, test, test_fraction, seed)
     check_integer("k", k, minimum=1, maximum=parts.folds[0].train.n_items)
     tasks = [task_of(fold, likes, k, relevant, n_users, seed) for fold in parts.folds]
+    notes += told_of_elsewhere(systems, tasks)
+    masks, left_out = ({}, []) if groups is None else groups_of(groups, tasks[0].fold.train.user_ids)
     place = process_place(threads) if apart else here
     runs, failed = _run(systems, tasks, place, progress)
-    rows = [run.row(runs[0], tasks, seed) for run in runs]
     return Comparison(
         _protocol(parts, tasks, seed, threads if apart else None),
         k,
         max(task.question.n_lists for task in tasks),
-        rows,
+        [run.row(runs[0], tasks, seed) for run in runs],
         [row for run in runs for row in run.single(tasks)],
         {run.name: systems[run.name].settings for run in runs},
-        notes + failed,
+        notes + left_out + failed,
+        verdict(runs, tasks),
+        [run.of_group(runs[0], tasks, seed, *group) for group in masks.items() for run in runs],
     )
 
 
@@ -150,7 +168,7 @@ def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[d
             found = named(every, [model], seed)
             systems |= found if label is None else {label: next(iter(found.values()))}
         else:
-            systems[label or _free(type(model).__name__, systems)] = system_of(model)
+            systems[label or _free(getattr(model, "stem", type(model).__name__), systems)] = system_of(model)
     there, absent = installed(systems)
     if not there:
         raise ParameterError("; ".join(["expected a system to compare", *absent]))
@@ -178,7 +196,8 @@ def _run(
     ordered: dict[str, str] = {}
     for trial in trials(systems, tasks, place=place, title="compare", progress=progress, failed=failed):
         measures.setdefault(trial.system, []).append(measure(trial))
-        lists = trial.answer.lists
+        if (lists := trial.answer.lists) is None:
+            continue
         if (lists[:, 1:] >= 0).sum() >= 10 and (np.diff(np.where(lists < 0, lists.max(), lists)) >= 0).all():
             ordered[trial.system] = f"{trial.system}: all lists are in the order of the items, which it scores alike"
         if n_shown := find_hits(lists, trial.task.fold.train.to_csr()[trial.task.question.users]).sum():

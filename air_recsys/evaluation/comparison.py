@@ -14,13 +14,15 @@ import scipy.sparse as sp
 
 from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, rated_pairs
 from air_recsys.evaluation.folds import Fold, NewUsersFold
+from air_recsys.evaluation.lists import holm
 from air_recsys.evaluation.rating_errors import clipped, interval_figures
 from air_recsys.evaluation.resampling import ByUsers
-from air_recsys.evaluation.results import ResultTable, machine, versions, write_json
+from air_recsys.evaluation.results import ResultTable, format_number, machine, versions, write_json
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import coverage, mae, rmse, user_measures
 
 _ERRORS = ("rmse", "rmse low", "rmse high", "rmse difference", "rmse p", "mae", "inside 90 %", "width")
+_CHANCE = 0.05  # of a difference between equal systems
 _COSTS = ("fit_seconds", "answer_seconds", "memory_mib")
 
 
@@ -44,6 +46,12 @@ class Comparison:
         Description of each system.
     notes : list of str
         Systems that are not installed, those that failed, and those that score all items alike.
+    verdict : str
+        Which system to take for lists and for ratings: the best, and those that a paired t-test over the users against
+        it does not tell from it at 0.05, corrected for the number of systems (Holm). "" for a single system.
+    groups : list of dict
+        One row per group of users and system: attribute, group, system, and errors and NDCG as in `to_frame`, each
+        with the number of its users.
     """
 
     protocol: str
@@ -53,6 +61,8 @@ class Comparison:
     folds: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    verdict: str = ""
+    groups: list[dict[str, Any]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return self.text()
@@ -79,12 +89,13 @@ class Comparison:
         return pd.DataFrame(self.rows).set_index("system")
 
     def tables(self) -> list[ResultTable]:
-        """What `text` prints: errors, where there are any, lists, and costs."""
+        """What `text` prints: errors, where there are any, lists, groups, where they were asked for, and costs."""
         ndcg = f"ndcg@{self.k}"
         of_lists = [ndcg, *(f"{ndcg} {name}" for name in ("low", "high", "difference", "p"))]
         tables = [self._table("Errors of predicted ratings", _ERRORS, "rmse")] if self.rated else []
         title = f"Lists of {self.k} items for {self.n_users:,} users"
         tables.append(self._table(title, (*of_lists, f"recall@{self.k}", "coverage"), ndcg))
+        tables += [self._of_groups(name) for name in ("rmse", ndcg) if any(name in row for row in self.groups)]
         tables.append(self._table("Costs of a fold", _COSTS, ""))
         tables[0].protocol = self.protocol.replace("; ", "\n")
         tables[-1].notes = self.notes
@@ -96,8 +107,8 @@ class Comparison:
         return any("rmse" in row for row in self.rows)
 
     def text(self) -> str:
-        """The tables for the terminal."""
-        return "\n\n".join(table.text() for table in self.tables())
+        """The tables for the terminal, and the verdict."""
+        return "\n\n".join([table.text() for table in self.tables()] + ([self.verdict] if self.verdict else []))
 
     def content(self) -> dict[str, Any]:
         """Everything as it stands in JSON, with versions and machine."""
@@ -109,6 +120,8 @@ class Comparison:
             "single_runs": self.folds,
             "settings": self.settings,
             "notes": self.notes,
+            "verdict": self.verdict,
+            "groups": self.groups,
             "versions": versions(),
             "machine": machine(),
         }
@@ -131,6 +144,15 @@ class Comparison:
         return ResultTable(
             title, "", [{"system": row["system"]} | {short[n]: row.get(n, np.nan) for n in shown} for row in present]
         )
+
+    def _of_groups(self, name: str) -> ResultTable:
+        """One row per group, with a column per system."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self.groups:
+            if name in row:
+                users = {each: row[each] for each in ("attribute", "group")} | {"users": row[f"{name} users"]}
+                rows.setdefault((row["attribute"], row["group"]), users)[row["system"]] = row[name]
+        return ResultTable(f"{name.upper()} by groups of users", "", list(rows.values()))
 
 
 def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: int, seed: int) -> Task:
@@ -155,28 +177,32 @@ def task_of(fold: Fold, likes: bool, k: int, relevant: float | None, n_users: in
 
 
 class Measures(NamedTuple):
-    """What one fold tells of a system: figures, and by user squared errors, NDCG and recall."""
+    """What one fold tells of a system: figures, and by user squared errors, NDCG and recall; None without them."""
 
     figures: dict[str, float]
     squared: np.ndarray | None  # (n_users,), sums over the test ratings of a user
-    ndcg: np.ndarray  # (n_users,)
-    recall: np.ndarray  # (n_users,)
+    ndcg: np.ndarray | None  # (n_users,)
+    recall: np.ndarray | None  # (n_users,)
 
 
 def measure(trial: Trial) -> Measures:
     """The measures of a system on a fold."""
     task, answered, costs = trial.task, trial.answer, trial.costs
-    figures, squared = {}, None
+    figures: dict[str, float] = {}
+    squared = ndcg = recall = None
     if answered.predicted is not None:
         figures, errors = rating_figures(task.fold, answered)
         squared = np.bincount(task.fold.test.user_index, errors**2, task.fold.test.n_users)
     k = task.question.k
-    by_user = user_measures(answered.lists, task.relevant, k)
-    ndcg, recall = (_spread(by_user[f"{name}_at_k"], task) for name in ("ndcg", "recall"))
+    if answered.lists is not None:
+        by_user = user_measures(answered.lists, task.relevant, k)
+        ndcg, recall = (_spread(by_user[f"{name}_at_k"], task) for name in ("ndcg", "recall"))
+        figures |= {
+            f"ndcg@{k}": float(by_user["ndcg_at_k"].mean()),
+            f"recall@{k}": float(by_user["recall_at_k"].mean()),
+            "coverage": coverage(answered.lists, task.fold.train.n_items) if (answered.lists >= 0).any() else 0.0,
+        }
     figures |= {
-        f"ndcg@{k}": float(by_user["ndcg_at_k"].mean()),
-        f"recall@{k}": float(by_user["recall_at_k"].mean()),
-        "coverage": coverage(answered.lists, task.fold.train.n_items) if (answered.lists >= 0).any() else 0.0,
         "fit_seconds": costs.seconds,
         "answer_seconds": costs.answer_seconds,
         "memory_mib": 1024 * (costs.peak_gib - costs.before_gib),
@@ -216,27 +242,61 @@ class Run:
     def row(self, first: Run, tasks: Sequence[Task], seed: int) -> dict[str, Any]:
         """Means over the folds, with intervals, and beside the first system its difference and its test."""
         figures = {name: fmean(each.figures[name] for each in self.measures) for name in self.measures[0].figures}
-        k = tasks[0].question.k
         row: dict[str, Any] = {"system": self.name}
-        for name, own, others in (
-            ("rmse", self._squared(tasks), first._squared(tasks)),
-            (f"ndcg@{k}", self._of_lists("ndcg", tasks), first._of_lists("ndcg", tasks)),
-            (f"recall@{k}", self._of_lists("recall", tasks), first._of_lists("recall", tasks)),
-        ):
-            if own is not None:
-                row |= {name: figures.pop(name)} | _tested(name, own, None if self is first else others, seed)
+        others = first.by_users(tasks)
+        for name, own in self.by_users(tasks).items():
+            row |= {name: figures.pop(name)} | _tested(name, own, None if self is first else others.get(name), seed)
         return row | figures
 
-    def _squared(self, tasks: Sequence[Task]) -> ByUsers | None:
-        sums = [each.squared for each in self.measures if each.squared is not None]
-        if not sums:
-            return None
-        counts = [np.bincount(task.fold.test.user_index, minlength=task.fold.test.n_users) for task in tasks]
-        return ByUsers(np.stack(sums), np.stack(counts), root=True)
+    def of_group(
+        self, first: Run, tasks: Sequence[Task], seed: int, group: tuple[str, str], mask: np.ndarray
+    ) -> dict[str, Any]:
+        """Errors and NDCG of the users of a mask, (n_users,), with intervals and tests as in `row`."""
+        row: dict[str, Any] = {"attribute": group[0], "group": group[1], "system": self.name}
+        others = first.by_users(tasks)
+        for name, whole in self.by_users(tasks).items():
+            if not name.startswith("recall") and (own := whole.of(mask)) is not None:
+                other = others[name].of(mask) if name in others and self is not first else None
+                row |= {name: own.value(), f"{name} users": own.n_tested} | _tested(name, own, other, seed)
+        return row
 
-    def _of_lists(self, name: str, tasks: Sequence[Task]) -> ByUsers:
-        asked = np.stack([_spread(np.ones(task.question.n_lists), task) for task in tasks])
-        return ByUsers(np.stack([getattr(each, name) for each in self.measures]), asked)
+    def by_users(self, tasks: Sequence[Task]) -> dict[str, ByUsers]:
+        """The measures that have intervals and tests, those that this system has."""
+        k, found = tasks[0].question.k, {}
+        counts = [np.bincount(task.fold.test.user_index, minlength=task.fold.test.n_users) for task in tasks]
+        asked = [_spread(np.ones(task.question.n_lists), task) for task in tasks]
+        of_lists = [(f"{name}@{k}", name, asked) for name in ("ndcg", "recall")]
+        for name, which, tested in [("rmse", "squared", counts), *of_lists]:
+            sums = [getattr(each, which) for each in self.measures]
+            if sums[0] is not None:
+                found[name] = ByUsers(np.stack(sums), np.stack(tested), root=which == "squared")
+        return found
+
+
+def verdict(runs: Sequence[Run], tasks: Sequence[Task]) -> str:
+    """Which system to take for lists and for ratings, see `Comparison`."""
+    if len(runs) < 2:
+        return ""
+    ndcg = f"ndcg@{tasks[0].question.k}"
+    every = {run.name: run.by_users(tasks) for run in runs}
+    parts = []
+    for purpose, name, sign in (("lists", ndcg, -1), ("ratings", "rmse", 1)):
+        values = {system: found[name] for system, found in every.items() if name in found}
+        if values:
+            parts.append(f"for {purpose} {_best(values, name.upper(), sign)}")
+    return "; ".join(parts)
+
+
+def _best(values: dict[str, ByUsers], name: str, sign: int) -> str:
+    best, *others = sorted(values, key=lambda system: sign * values[system].value())
+    p_values = holm([values[other].p_value(values[best]) for other in others])
+    level = [other for other, p in zip(others, p_values, strict=True) if not p < _CHANCE]
+    figures = {system: f"{system} ({format_number(values[system].value())})" for system in values}
+    if level:
+        least = np.fmin.reduce(p_values[[others.index(other) for other in level]], initial=1.0)
+        first = ", ".join(figures[system] for system in [best, *level[:-1]])
+        return f"take {first} or {figures[level[-1]]}: a tie in {name}, p {least:.2g}{' or more' * (len(level) > 1)}"
+    return f"take {figures[best]}, which is {f'better than {figures[others[0]]}' if others else 'alone'} in {name}"
 
 
 def _tested(name: str, own: ByUsers, first: ByUsers | None, seed: int) -> dict[str, float]:

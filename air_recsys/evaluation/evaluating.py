@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from air_recsys.evaluation.experiment import Task, Trial, task_by_task, trials
+from air_recsys.evaluation.experiment import Task, Trial, task_by_task, told_of_elsewhere, trials
 from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, shown_rows, told_of_unknown, users_asked
 from air_recsys.evaluation.lists import (
     catalogue_figures,
@@ -29,6 +29,7 @@ def evaluate_ratings(
     """Fit every system on every fold and return the means over folds and the single results."""
     single = ResultTable("Test error of single folds", protocol)
     tasks = [Task.of_ratings(fold) for fold in folds]
+    told_of_elsewhere(systems, tasks)
     for trial in task_by_task(trials(systems, tasks, progress=progress), tasks):
         single.rows.append({"fold": trial.task.fold.name, "model": trial.system} | _errors(trial))
     means = ResultTable(f"Test error, mean of {len(folds)} fold(s)", protocol, mean_of(single.rows, ("model",)))
@@ -81,9 +82,10 @@ def evaluate_lists(
     if isinstance(fold, NewUsersFold):
         _check_new_users(systems)
     users, shown, task = users_asked(fold), shown_rows(fold), Task.of_lists(fold, k)
+    notes = told_of_elsewhere(systems, [task])
     sizes, resamples = np.diff(given_rows(fold).indptr), UserResamples(users, seed=seed)
     bands = thirds_of_users(sizes)
-    means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)
+    means = ResultTable(f"Lists of {k} items for {users.size} users", protocol, notes=notes)
     known_by = "training items" if isinstance(fold, Fold) else "items given"
     groups = ResultTable(f"NDCG@{k} by the number of {known_by} of a user", "")
     first: np.ndarray | None = None

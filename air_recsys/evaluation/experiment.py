@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.elsewhere import MadeElsewhere
 from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, users_asked
 from air_recsys.evaluation.lists import lists_of, lists_of_new_users
 from air_recsys.evaluation.results.apart import MemoryWatch, ProcessEndedError, Stopwatch, process_apart
@@ -77,12 +78,14 @@ class Costs(NamedTuple):
 def ask(model: Any, shown: Interactions, question: Question) -> Answer:
     """The ratings and the lists that a trained model is asked for."""
     predicted, deviation, lists = None, None, None
+    made = isinstance(model, MadeElsewhere)
     # Scores of a `GraphRanker` are no ratings.
-    if question.pairs is not None and hasattr(model, "predict") and not isinstance(model, GraphRanker):
+    rates = model.rated if made else hasattr(model, "predict") and not isinstance(model, GraphRanker)
+    if question.pairs is not None and rates:
         predicted, deviation = ask_ratings(model, question.pairs)
         _check(predicted, len(question.pairs[0]))
     k = min(question.k, shown.n_items)
-    if question.users is not None:
+    if question.users is not None and not (made and rates):  # ratings of some pairs rank no whole catalogue
         lists = lists_of(model, shown, question.users, k)
     elif question.given is not None:
         lists = lists_of_new_users(model, question.given, k)
@@ -228,12 +231,33 @@ def process_place(threads: int) -> Place:
 def _worked(
     name: str, system: System, tasks: Sequence[Task], place: Place, done: Callable[[], Any]
 ) -> Iterator[Trial]:
-    with place() as call:
+    with (place if system.elsewhere is None else here)() as call:
         for task in tasks:
             spent = call(_train, system.train, task.fold.train)
             answer, seconds = call(_ask, task.ask, task.question)
-            yield Trial(name, task, answer, Costs(*spent, answer_seconds=seconds))
+            costs = Costs(*spent, answer_seconds=seconds)
+            yield Trial(name, task, answer, costs if system.elsewhere is None else Costs(*[np.nan] * len(costs)))
             done()
+
+
+def told_of_elsewhere(systems: Mapping[str, System], tasks: Sequence[Task]) -> list[str]:
+    """A line for each doubt about answers made elsewhere; `DataError` where they are not what a task asks for."""
+    lines, question = [], tasks[0].question
+    for name, made in ((name, system.elsewhere) for name, system in systems.items()):
+        if made is None:
+            continue
+        if (question.pairs if made.rated else question.users) is None:
+            wanted = "lists, with a column rank or score" if made.rated else "ratings, with a column rating"
+            raise DataError(f"{name}: expected {wanted}, found {made!r}")
+        if len(tasks) > 1 and not made.rated:
+            raise DataError(f"{name}: expected a single training part for lists made elsewhere, found {len(tasks)}")
+        for task in tasks:
+            test, fitted = task.fold.test, made.fit(task.fold.train)
+            if made.rated:
+                fitted.predict(*rated_pairs(test))
+            elif task.question.users is not None:
+                lines += [f"{name}: {doubt}" for doubt in fitted.doubts(test, task.question.users, question.k)]
+    return lines
 
 
 class _Trained(threading.local):

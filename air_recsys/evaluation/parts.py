@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.data.ids import IdIndex, as_id_array, encode_ids
+from air_recsys.data.ids import IdIndex, as_id_array, encode_ids, text_beside
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
 from air_recsys.evaluation.folds import (
@@ -126,22 +126,17 @@ def n_items_of(train: Interactions, test: Interactions | None) -> int:
 
 
 def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
-    ids, others = _alike(one.ids, other.ids), _alike(other.ids, one.ids)
+    ids, others = text_beside(one.ids, other.ids), text_beside(other.ids, one.ids)
     if ids is one.ids and np.isin(others, ids).all():
         return one
     return IdIndex(encode_ids(as_id_array([*ids.tolist(), *others.tolist()]), one.kind)[1], one.kind)
 
 
-def _alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Ids as text where they are integers and others are not."""
-    return ids.astype(str).astype(object) if others.dtype == object and ids.dtype != object else ids
-
-
 def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
     """The same ratings over other ids."""
     return Interactions(
-        users.lookup(_alike(data.user_ids, users.ids))[data.user_index],
-        items.lookup(_alike(data.item_ids, items.ids))[data.item_index],
+        users.lookup(text_beside(data.user_ids, users.ids))[data.user_index],
+        items.lookup(text_beside(data.item_ids, items.ids))[data.item_index],
         data.ratings,
         users.ids,
         items.ids,

@@ -47,7 +47,7 @@ def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: i
     values), pairs, rmse, low and high (its 95 % interval), and bias (the mean error: above 0 where predictions are too
     high).
     """
-    group = _groups(values)
+    group = groups_of_values(values)
     rows = []
     for number in range(int(group.max()) + 1):
         chosen = group == number
@@ -58,7 +58,8 @@ def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: i
     return pd.DataFrame(rows, columns=["lowest", "highest", "pairs", "rmse", "low", "high", "bias"])
 
 
-def _groups(values: np.ndarray) -> np.ndarray:
+def groups_of_values(values: np.ndarray) -> np.ndarray:
+    """The group of each value: at most 12 distinct ones make a group each, others up to five of about equal size."""
     distinct, number = np.unique(values, return_inverse=True)
     if distinct.size <= _FEW:
         return number

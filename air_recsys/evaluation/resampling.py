@@ -120,6 +120,17 @@ class ByUsers:
     counts: np.ndarray
     root: bool = False  # whether the value is the root of the mean: the sums are those of squared errors
 
+    def of(self, mask: np.ndarray) -> ByUsers | None:
+        """The measure of some users, (n_users,), on the folds that test any of them; None without any."""
+        tested = self.counts[:, mask].any(axis=1)
+        some = np.ix_(tested, mask)
+        return ByUsers(self.sums[some], self.counts[some], self.root) if tested.any() else None
+
+    @property
+    def n_tested(self) -> int:
+        """The number of users who were tested on any fold."""
+        return int(self.counts.any(axis=0).sum())
+
     def value(self) -> float:
         """The measure."""
         return float(self._values(np.ones((1, self.sums.shape[1])))[0])

@@ -8,12 +8,16 @@ from copy import deepcopy
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 from sklearn.base import clone
 
+from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import close_names
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.elsewhere import MadeElsewhere
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.registered import check_unregistered, made, registered_names
@@ -30,6 +34,7 @@ class System(NamedTuple):
     extra: str = ""  # the extra that installs it
     changed: tuple[str, ...] = ()  # the changes that it reads
     new_users: bool = False  # whether it makes lists for users whom it was not trained on, too
+    elsewhere: MadeElsewhere | None = None  # answers in place of a training
 
 
 def train(make: Callable[..., Any], settings: Mapping[str, Any], shown: Interactions) -> Any:
@@ -72,17 +77,20 @@ make_implicit = partial(hosted, "implicit_peer", "ImplicitLists")
 def system_of(model: Any) -> System:
     """A model of the caller's as a system: one of this library, of Surprise or of implicit, or one like these.
 
-    Each training takes a copy.
+    Each training takes a copy. A table, or the path of one, has answers that were made elsewhere.
     """
     if isinstance(model, System):
         return model
+    if isinstance(table := as_pandas(model), pd.DataFrame | Path):
+        answers = MadeElsewhere(table)
+        return System(answers.fit, repr(answers), elsewhere=answers)
     if (found := _of_host(model)) is not None:
         return found
     answers = hasattr(model, "predict") or hasattr(model, "lists")
     if isinstance(model, type) or not hasattr(model, "fit") or not answers:
         raise ParameterError(
-            "expected the name of a system, a model with fit, and with predict or lists, or one of Surprise or "
-            f"implicit, found {_shown(model)}"
+            "expected the name of a system, a model with fit, and with predict or lists, one of Surprise or implicit, "
+            f"or a table of lists, found {_shown(model)}"
         )
     new_users = hasattr(model, "lists_of_new") or isinstance(model, GraphRanker)
     return System(partial(_fit_copy, model), repr(model), new_users=new_users)

@@ -370,7 +370,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         return recommend_with(best, state, asked, length, **how)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
-        """The items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).
+        """The items as a faiss index, for the items of the highest scores of users (needs the extra ``ann``).
 
         Parameters
         ----------

@@ -18,6 +18,7 @@ _LEVEL = 0.9
 _CONTENTS = {
     "errors": "Ratings",
     "lists": "Lists",
+    "groups": "Groups",
     "costs": "Costs",
     "systems": "Systems",
     "made": "How this was made",
@@ -61,17 +62,21 @@ def write_comparison(comparison: Comparison, path: str | os.PathLike[str]) -> Pa
 def comparison_html(comparison: Comparison) -> str:
     """Return the page of `write_comparison` as text."""
     tables = comparison.tables()
+    n_first = 1 + comparison.rated
     body = [
         *([_errors(comparison, tables[0])] if comparison.rated else []),
-        _lists(comparison, tables[-2]),
+        _lists(comparison, tables[n_first - 1]),
+        *([section("groups", "Groups of users", *map(_figures, tables[n_first:-1]))] if comparison.groups else []),
         _costs(comparison, tables[-1]),
         _systems(comparison),
         section("made", "How this was made", _protocol(comparison), machine_table()),
     ]
-    contents = {name: text for name, text in _CONTENTS.items() if name != "errors" or comparison.rated}
+    left_out = {"errors": comparison.rated, "groups": comparison.groups}
+    contents = {name: text for name, text in _CONTENTS.items() if left_out.get(name, True)}
     first, n_others = comparison.rows[0]["system"], len(comparison.rows) - 1
     heading = f"{first} beside {n_others} other system{'' if n_others == 1 else 's'}"
-    return page_html(f"Comparison: {heading}", heading, comparison.protocol.partition("; ")[0], contents, body)
+    lead = ": ".join(filter(None, [comparison.protocol.partition("; ")[0], comparison.verdict]))
+    return page_html(f"Comparison: {heading}", heading, lead, contents, body)
 
 
 def _errors(comparison: Comparison, figures: ResultTable) -> Markup:

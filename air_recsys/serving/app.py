@@ -122,6 +122,10 @@ class Answers:
             raise HTTPException(503, detail, {"Retry-After": "1"}) from None
 
 
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value}
+
+
 def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
     @app.get("/health")
     async def health() -> schemas.Health:
@@ -136,9 +140,14 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
         item: Ids = None,
         exclude: Ids = None,
         rank_by: schemas.RankBy = "auto",
+        diversity: schemas.Share = 0.0,
+        novelty: schemas.Share = 0.0,
+        calibration: schemas.Share = 0.0,
+        per_group: schemas.PerGroup = None,
     ) -> schemas.ItemList:
         """Return the best items of a known user that are not rated: of all, or of those named."""
-        chosen = {"include_seen": include_seen, "items": item, "exclude": exclude, "rank_by": rank_by}
+        again = _given(diversity=diversity, novelty=novelty, calibration=calibration, per_group=per_group)
+        chosen = {"include_seen": include_seen, "items": item, "exclude": exclude, "rank_by": rank_by, "again": again}
         return schemas.ItemList(**await answer(partial(service.recommend, user, n, **chosen)))
 
     @app.post("/fold-in")
@@ -148,6 +157,7 @@ def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
         if len(ratings) < len(user.ratings):
             raise DataError("expected each item once, found one again")
         chosen = user.model_dump(include={"n", "include_seen", "items", "exclude", "rank_by", "reasons"})
+        chosen["again"] = _given(**user.model_dump(include={"diversity", "novelty", "per_group"}))
         return schemas.ItemList(**await answer(partial(service.fold_in, ratings, user.likes, **chosen)))
 
     @app.get("/predict")

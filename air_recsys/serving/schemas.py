@@ -14,6 +14,8 @@ with needs_extra("serve"):
 Id = StrictInt | StrictStr
 RankBy = Annotated[RankedBy, Field(description="Of a model of ratings: what the list goes by.")]
 Length = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+Share = Annotated[float, Field(ge=0, le=1, description="How much it counts in a list made again, 0 for not.")]
+PerGroup = Annotated[int | None, Field(ge=1, description="Most items of any group, where the service has groups.")]
 
 
 class Posted(BaseModel):
@@ -43,6 +45,9 @@ class NewUser(Posted):
     items: list[Id] | None = Field(None, max_length=MOST_IDS, description="Only these items.")
     exclude: list[Id] | None = Field(None, max_length=MOST_IDS, description="Not these items.")
     rank_by: RankBy = "auto"
+    diversity: Share = 0.0
+    novelty: Share = 0.0
+    per_group: PerGroup = None
     reasons: int = Field(0, ge=0, le=10, description=f"Reasons of each item, with n up to {MOST_EXPLAINED}.")
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from air_recsys.data.readers.titles import read_titles, titles_of
+from air_recsys.data.readers.titles import groups_in, read_titles, titles_of
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.listing import ListsByTaking
@@ -68,6 +68,7 @@ class Served:
     hosts: frozenset[str] | None = None
     limits: Limits = field(default_factory=Limits)
     token: str | None = field(default=None, repr=False)  # of those who may change the model
+    group_by: str | None = None  # the column of the titles that has groups of items
     copied: Path | None = None  # of the model, private to the service, to be mapped
 
     def app(self) -> FastAPI:
@@ -76,8 +77,10 @@ class Served:
         if isinstance(model, ListsByTaking):
             model.learn_lists()  # which no request should wait for
         ids = model.interactions_.item_ids
-        titles = None if self.titles is None else titles_of(read_titles(self.titles, ids))
-        service = Service(model, titles, journal_of(self.model, self.copied))
+        about = None if self.titles is None else read_titles(self.titles, ids)
+        groups = None if about is None or self.group_by is None else groups_in(about, self.group_by)
+        titles = None if about is None else titles_of(about)
+        service = Service(model, titles, journal_of(self.model, self.copied), groups)
         service.prepare()
         return make_app(service, self.limits, self.hosts, self.token)
 

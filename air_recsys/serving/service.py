@@ -22,6 +22,7 @@ from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.listing import ListsByTaking, RankedBy
 from air_recsys.models.partial_fit import OLDER, are_older
+from air_recsys.models.ranking.reranking import CHOICE, rerank
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.serving.changes import catch_up, learned, make
 from air_recsys.serving.limits import MOST_EXPLAINED
@@ -54,6 +55,8 @@ class Service:
         Item id to title.
     journal : Journal, optional
         Where the changes of the model are, those by other processes too.
+    groups : optional
+        Of items, as of `air_recsys.rerank`.
 
     Examples
     --------
@@ -66,11 +69,13 @@ class Service:
     'y'
     """
 
-    def __init__(self, model: Recommender, titles: Labels | None = None, journal: Journal | None = None) -> None:
+    def __init__(
+        self, model: Recommender, titles: Labels | None = None, journal: Journal | None = None, groups: Any = None
+    ) -> None:
         model.check_fitted()
         self._model, self._data, self._guest = model, model.interactions_, None
         self._titles = check_labels(titles, self._data.item_ids)
-        self._journal, self._is_live = journal, True
+        self._journal, self._is_live, self._groups = journal, True, groups
         self._present: Service | None = None
 
     def _at_present(self) -> Service:
@@ -155,6 +160,7 @@ class Service:
         items: Sequence[Any] | None = None,
         exclude: Sequence[Any] | None = None,
         rank_by: RankedBy = "auto",
+        again: Row | None = None,
     ) -> Row:
         """Return the best n items of a known user.
 
@@ -169,6 +175,8 @@ class Service:
             Only these items; not these.
         rank_by : str
             As in `AIR.recommend`.
+        again : dict, optional
+            What `air_recsys.rerank` is to do with the list: its arguments beside list, model, n and groups.
 
         Raises
         ------
@@ -176,7 +184,7 @@ class Service:
         """
         known = self._user(user)
         chosen = self._choice(include_seen, items, exclude, rank_by)
-        return {"user": known, "items": self._listed(self._model, known, n, chosen)}
+        return {"user": known, "items": self._listed(self._model, known, n, chosen, again)}
 
     @_of_one_state
     def fold_in(
@@ -189,6 +197,7 @@ class Service:
         items: Sequence[Any] | None = None,
         exclude: Sequence[Any] | None = None,
         rank_by: RankedBy = "auto",
+        again: Row | None = None,
         reasons: int = 0,
     ) -> Row:
         """Return the best n items of a new user with these ratings or likes; the model stays as it is.
@@ -199,7 +208,7 @@ class Service:
             Item id to rating, on the scale of the model.
         likes : sequence of ids
             Each counts as the best rating.
-        n, include_seen, items, exclude, rank_by
+        n, include_seen, items, exclude, rank_by, again
             As in `recommend`.
         reasons : int
             How many of the items given, those with the largest contributions, come with each one listed; n is at most
@@ -215,7 +224,7 @@ class Service:
         chosen = self._choice(include_seen, items, exclude, rank_by)
         assert isinstance(self._model, TrainedRecommender | GraphRanker)
         alone = self._model.fold_in(new)
-        listed = self._listed(alone, self._guest, n, chosen)
+        listed = self._listed(alone, self._guest, n, chosen, again)
         return {"user": None, "items": self._with_reasons(listed, alone, reasons)}
 
     @_of_one_state
@@ -306,7 +315,15 @@ class Service:
 
     # ---------------------------------------------------------------- internals
 
-    def _listed(self, model: Recommender, user: Any, n: int, chosen: Row) -> list[Row]:
+    def _listed(self, model: Recommender, user: Any, n: int, chosen: Row, again: Row | None) -> list[Row]:
+        if not again:
+            return self._best(model, user, n, chosen)
+        rows = self._best(model, user, max(n, CHOICE), chosen)
+        listed = pd.DataFrame({"user": user, "item": [row["item"] for row in rows], "place": range(len(rows))})
+        kept = rerank(listed, self._model, n, groups=self._groups, **again)["place"].tolist()
+        return [rows[place] | {"rank": rank} for rank, place in enumerate(kept, start=1)]
+
+    def _best(self, model: Recommender, user: Any, n: int, chosen: Row) -> list[Row]:
         if not isinstance(model, PredictsDeviations):
             frame = model.recommend([user], n, **chosen)
             return self._ranked(frame["item"].tolist(), frame["score"].tolist(), None)

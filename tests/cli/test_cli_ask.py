@@ -9,7 +9,7 @@ import pytest
 from cli_cases import SHORT, assert_refused, cli, ratings, read_json
 from page_reader import data_of
 
-from air_recsys import AIR
+from air_recsys import AIR, rerank
 from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.evaluation.results.table import format_number
 from air_recsys.exceptions import DataWarning
@@ -57,6 +57,29 @@ def test_recommend_prints_and_writes_what_the_model_answers(shelf, tmp_path, ids
     assert (
         f"note: what is popular is listed for 1 of 2 user(s) of whom nothing is known: {kind(stranger)!r}" in ended.err
     )
+
+
+def test_lists_are_made_again_as_by_rerank(shelf, tmp_path):
+    kinds = ["a|b", "a", "b", "a", "b", "a"]
+    pd.DataFrame({"id": [f"i{n}" for n in range(6)], "kind": kinds}).to_csv(tmp_path / "films.csv", index=False)
+    how = ["--user", "u10", "--user", "u3", "--include-seen", "--n", 3, "--json", tmp_path / "r.json"]
+    again = ["--titles", tmp_path / "films.csv", "--group-by", "kind", "--calibration", 0.5, "--diversity", 0.2]
+    asked("recommend", shelf / "text.air", *how, *again)
+    model, groups = AIR.load(shelf / "text.air"), {f"i{n}": kind.split("|") for n, kind in enumerate(kinds)}
+    lists = model.recommend(["u10", "u3"], 200, exclude_seen=False)
+    expected = rerank(lists, model, 3, groups=groups, calibration=0.5, diversity=0.2)
+    found = read_json(tmp_path / "r.json")
+    assert [(row["user"], row["item"], row["rank"]) for row in found] == list(
+        expected[["user", "item", "rank"]].itertuples(index=False, name=None)
+    )
+    for options, told in (
+        (["--calibration", 0.5], "calibration and per_group need groups, found None"),
+        (["--group-by", "kind"], "recommend without --titles does not read --group-by"),
+        ([*again[:2], "--group-by", "none"], "expected a column 'none' of groups, found ['kind']"),
+    ):
+        ended = cli("recommend", shelf / "text.air", "--user", "u10", *options)
+        assert ended.status == 1
+        assert told in ended.err
 
 
 def test_users_of_whom_none_is_known_are_told_once(shelf):

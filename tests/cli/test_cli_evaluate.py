@@ -1,6 +1,7 @@
 """`air-recsys evaluate`, `compare`, `tune` and `demo` measure as the library does, and write what they print."""
 
 from functools import partial
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -219,6 +220,9 @@ def test_lists_longer_than_the_items_are_told_and_no_error(files, monkeypatch, p
         (["--test", "test.csv", "--folds", "3"], "--test does not read --folds"),
         (["--folds", "3", "--split", "time"], "--folds does not read --split"),
         (["--ranking", "--relevant", "4"], "--ranking does not read --relevant"),
+        (["--others", "lists.csv"], "--others expects NAME=FILE, each name once, found 'lists.csv'"),
+        (["--others", "mine=none.csv"], "expected a file with lists, found no file 'none.csv'"),
+        (["--others", "mine=likes.csv", "--folds", "2"], "a single training part for lists made elsewhere, found 2"),
         (["--split", "time"], "expected ratings with timestamps"),
         (["--out", "none/page.html"], "expected an existing folder for page.html"),
     ],
@@ -229,6 +233,33 @@ def test_bad_options_are_refused_before_any_training(files, monkeypatch, options
     ended = cli("compare", "ratings.csv", *options)
     assert ended.status == 1
     assert message in ended.err
+
+
+@pytest.mark.usefixtures("at_once")
+def test_lists_and_ratings_made_elsewhere_and_groups_of_users_are_compared(files, monkeypatch):
+    monkeypatch.chdir(files)
+    test = pd.read_csv("test.csv")
+    lists = pd.DataFrame({"userId": np.repeat(test["user"].unique(), 6), "itemId": [f"i{n}" for n in range(6)] * 8})
+    lists.assign(rank=lists.index % 6 + 1).to_csv("lists.csv", index=False)
+    test.to_csv("exact.csv", index=False)
+    pd.DataFrame({"user": test["user"].unique(), "side": ["a", "b"] * 4}).to_csv("users.csv", index=False)
+    others = ["--others", "mine=lists.csv", "--others", "exact=exact.csv", "--json", "found.json"]
+    parts = ["train.csv", "--test", "test.csv", "--models", "Biases", "--groups", "users.csv", "--k", 2]
+    ended = cli("compare", *parts, *others, "--out", "page.html")
+    assert ended.status == 0, ended.err
+    found = read_json(files / "found.json")
+    assert [row.get("rmse") == 0 for row in found["rows"]] == [False, False, True]
+    assert {(row["attribute"], row["group"]) for row in found["groups"]} == {("side", "a"), ("side", "b")}
+    assert found["verdict"] in ended.out
+    page = Path("page.html").read_text()
+    assert found["verdict"] in page
+    assert "by groups of users" in page
+    chosen = ["--ranking", "--k", 2, "--set", "n_steps=2", "--set", "n_factors=2", "--device", "cpu"]
+    ranked = cli("evaluate", "likes.csv", *chosen, "--others", "mine=lists.csv")
+    assert ranked.status == 0, ranked.err
+    assert "mine" in ranked.out
+    rated = cli("evaluate", "train.csv", *SHORT, "--others", "mine=lists.csv")
+    assert rated.err == "error: mine: expected ratings, with a column rating, found lists made elsewhere, by rank\n"
 
 
 @pytest.mark.usefixtures("at_once")

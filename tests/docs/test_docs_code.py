@@ -145,6 +145,17 @@ def ranking() -> Names:
     return given | columns | {"genres": kinds, "brands": kinds}
 
 
+def compared() -> Names:
+    ratings = table()
+    for name, part in (("train", ratings[::2]), ("test", ratings[1::2])):
+        part.to_csv(f"{name}.csv", index=False)
+    users, items = ratings["user"].unique(), ratings["item"].unique()
+    pd.DataFrame({"user": users, "age": np.arange(users.size)}).to_csv("users.csv", index=False)
+    lists = pd.DataFrame({"user": users.repeat(items.size), "item": np.tile(items, users.size)})
+    lists.assign(rank=lists.groupby("user").cumcount() + 1).to_csv("lists.csv", index=False)
+    return opened(Interactions=Interactions, table=ratings)
+
+
 def drugs() -> Names:
     datasets.load_yamanishi = lambda *_: studied("D00283", ["hsa1812", "hsa1813"], 0, 0)
     datasets.load_davis = lambda *_: studied("11314340", ["AAK1", "YES"], 6, 0.2)
@@ -203,7 +214,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
     "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
-    "docs/compare.md": lambda: opened(Interactions=Interactions, table=table()),
+    "docs/compare.md": compared,
     "docs/checkpoints.md": lambda: opened(ratings=table()),
     "docs/gpu-and-scale.md": lambda: opened("data"),
     "docs/dti.md": drugs,

@@ -228,7 +228,7 @@ def test_bad_questions_are_refused_before_any_training(data, split, options, mes
         (["Suprise SVD"], "no system is called 'Suprise SVD': did you mean Surprise SVD"),
         ("AIR", "models must be a list of names or models, found the text 'AIR'"),
         ([BiasModel], "expected the name of a system, a model with fit.*found the class BiasModel: make a model"),
-        ([3], "expected the name of a system, a model with fit.*one of Surprise or implicit, found 3"),
+        ([3], "expected the name of a system, a model with fit.*or a table of lists, found 3"),
         ([], "expected a system to compare"),
     ],
 )
@@ -300,9 +300,139 @@ def test_the_tables_name_every_system_and_json_has_no_nan(data, split, tmp_path)
     assert ("at least 0.5, which all of them are; " in every, "at least 4; " in some) == (True, True)
     found = compare(["Biases", "Popularity"], data, split, **QUICK)
     text = str(found)
-    assert text.count("Biases") == 3
-    assert text.count("Popularity") == 2  # no errors of ratings
+    tables = text.removesuffix(found.verdict)
+    assert tables.count("Biases") == 3
+    assert tables.count("Popularity") == 2  # no errors of ratings
     found.to_json(tmp_path / "found.json")
     written = (tmp_path / "found.json").read_text()
     assert "NaN" not in written
     assert '"settings"' in written
+
+
+@pytest.fixture(scope="module")
+def parts(data, split):
+    """Training and test part, and lists of 25 items of a model of the former, by rank and score."""
+    train, test = data.select(split.train), data.select(split.test)
+    return train, test, BiasModel().fit(train).recommend(data.user_ids, 25)
+
+
+def test_lists_made_elsewhere_are_judged_as_the_model_that_made_them(data, split, parts, tmp_path):
+    train, _, lists = parts
+    lists.drop(columns="rank").to_csv(tmp_path / "mine.csv", index=False)
+    models = {
+        "own": "Biases",
+        "ranks": lists.sample(frac=1, random_state=0),
+        "scores": lists[["user", "item", "score"]].sample(frac=1, random_state=0).astype({"user": str}),
+        "rows": lists[["user", "item"]],
+        "file": tmp_path / "mine.csv",
+        "with shown": BiasModel().fit(train).recommend(data.user_ids, 25, exclude_seen=False),
+    }
+    found = compare(models, data, split, **QUICK)
+    table = found.to_frame()
+    for name in ("ndcg@3", "recall@3", "ndcg@3 low", "coverage"):
+        assert table[name].nunique() == 1
+    assert table["rmse"].notna().tolist() == [True] + [False] * 5
+    assert table["fit_seconds"].notna().tolist() == [True] + [False] * 5
+    (told,) = found.notes
+    assert told.startswith("with shown: listed items that their user was shown, which are left out: ")
+    assert "NaN" not in repr(found)
+
+
+def test_predictions_made_elsewhere_have_the_errors_of_the_model_and_no_lists(data, parts):
+    train, test, _ = parts
+    predicted = pd.DataFrame({"user": ids(test)[0], "item": ids(test)[1], "prediction": 0.0})
+    predicted["prediction"] = BiasModel().fit(train).predict(predicted["user"], predicted["item"])
+    found = compare({"own": "Biases", "theirs": predicted}, train, test=test, **QUICK)
+    table = found.to_frame()
+    assert table["rmse"].nunique() == table["rmse high"].nunique() == 1
+    assert math.isnan(table.loc["theirs", "ndcg@3"])
+    assert "a tie in RMSE" in found.verdict
+    assert "own (" in found.verdict.partition(";")[0]
+    for given, message in (
+        (predicted[2:], "expected ratings of all 100 test pairs, found none for 2, the first of user [0-9]+ and item"),
+        (predicted.assign(prediction=np.nan), "expected a finite prediction in each row, found 100 NaN"),
+    ):
+        with pytest.raises(DataError, match=message):
+            compare({"bad": Constant(checks=broken), "theirs": given}, train, test=test, **QUICK)
+    with pytest.raises(DataError, match="x: expected lists, with a column rank or score, found ratings"):
+        compare({"x": predicted}, Interactions.from_frame(train.to_frame()[["user", "item"]], rating=None), **QUICK)
+
+
+def test_what_is_odd_about_lists_made_elsewhere_is_told(data, parts):
+    train, test, lists = parts
+    first, second = data.user_ids[:2]
+    odd = lists[(lists["user"] != first) & ((lists["user"] != second) | (lists["rank"] <= 2))].copy()
+    odd.loc[odd["rank"] == 1, "item"] = 999
+    strange = pd.DataFrame({"user": [888, 889], "item": [1, 1], "score": 0.0, "rank": 1})
+    found = compare({"whole": lists, "odd": pd.concat([odd, strange])}, train, test=test, relevant=0, **QUICK)
+    n = found.n_users
+    assert found.notes == [
+        "odd: users that the data do not have: 2",
+        f"odd: listed items that the data do not have, which count as missed: {n - 1}",
+        f"odd: users without a list, of {n}: 1",
+        f"odd: users with a list of fewer than 3 items, of {n}: 1",
+    ]
+    table = found.to_frame()
+    assert 0 < table.loc["odd", "ndcg@3"] < table.loc["whole", "ndcg@3"]
+    tested = test.to_frame().assign(rank=test.ratings)
+    assert "all items of lists are tested ones" in compare([tested], train, test=test, **QUICK).notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lists: pd.concat([lists, lists[:2]]), "expected each item once for a user, found 2 again, the first "),
+        (lambda lists: lists.assign(rank=[np.nan, *lists["rank"][1:]]), "finite rank in each row, found 1 NaN"),
+        (lambda lists: lists.assign(user="x" + lists["user"].astype(str)), "of users of the data, found none"),
+        (lambda lists: lists[:0], "found an empty table"),
+        (lambda lists: lists[["user"]], "expected a table with the columns user and item"),
+        (
+            lambda lists: lists[lists["user"] == lists["user"].iloc[0]],
+            "expected lists of the .* users with test items",
+        ),
+    ],
+)
+def test_tables_that_are_no_lists_are_refused_before_any_training(data, parts, change, message):
+    train, test, lists = parts
+    asked = test.select(test.user_index != 0)
+    with pytest.raises(DataError, match=message):
+        compare({"bad": Constant(checks=broken), "x": change(lists)}, train, test=asked, **QUICK)
+    with pytest.raises(DataError, match="expected a single training part for lists made elsewhere, found 3"):
+        compare([lists], data, 3, **QUICK)
+
+
+def test_figures_of_groups_are_those_of_their_users_alone(data, parts):
+    train, test, _ = parts
+    about = pd.DataFrame({"user": data.user_ids, "age": np.arange(40.0), "name": [f"n{each}" for each in range(40)]})
+    about["side"] = np.where(about["age"] < 10, "left", None)
+    found = compare(["Biases", "Popularity"], train, test=test, groups=about, relevant=0, **QUICK)
+    assert found.notes == ["groups: name has 40 labels, more than 30, and is left out"]
+    rows = pd.DataFrame(found.groups).set_index(["attribute", "group", "system"])
+    assert rows.loc["age"].index.unique("group").tolist() == ["0..7", "8..15", "16..23", "24..31", "32..39"]
+    left = compare(
+        ["Biases", "Popularity"], train, test=test.select(test.user_index < 10), relevant=0, **QUICK
+    ).to_frame()
+    for system in ("Biases", "Popularity"):
+        of_group, alone = rows.loc[("side", "left", system)], left.loc[system]
+        for name in ("rmse", "ndcg@3", "ndcg@3 high", "ndcg@3 p"):
+            assert of_group[name] == pytest.approx(alone[name], nan_ok=True)
+    users = rows.xs("Popularity", level="system")["ndcg@3 users"].groupby("attribute").sum()
+    assert users.tolist() == [found.n_users] * 2
+    assert "NDCG@3 by groups of users" in repr(found)
+    assert len(compare(["Biases"], data, 3, groups=about["side"].set_axis(data.user_ids), **QUICK).groups) == 2
+
+
+def test_the_verdict_names_the_best_and_what_is_level_with_it(data, split):
+    near = BiasModel(bias_decay=5.0001)
+    found = compare({"best": "Biases", "near": near, "mean": "GlobalMean", "p": "Popularity"}, data, split, **QUICK)
+    rmse_of = found.to_frame()["rmse"].map("{:.4f}".format)
+    for_ratings = found.verdict.partition("; ")[2]
+    assert for_ratings.startswith("for ratings take ")
+    assert f"best ({rmse_of['best']})" in for_ratings
+    assert f"near ({rmse_of['near']})" in for_ratings
+    assert "a tie in RMSE, p " in for_ratings
+    assert "mean" not in for_ratings
+    plain = compare({"best": "Biases", "mean": "GlobalMean"}, data, split, **QUICK)
+    assert plain.verdict.endswith(f"which is better than mean ({rmse_of['mean']}) in RMSE")
+    assert repr(plain).endswith(plain.verdict)
+    assert compare(["Biases"], data, split, **QUICK).verdict == ""

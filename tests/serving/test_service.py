@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from serving_cases import N_ITEMS, ask, of_likes, of_ratings, refused, table, titles
 
-from air_recsys import AIR, BiasModel, Interactions
+from air_recsys import AIR, BiasModel, Interactions, rerank
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.serving import Limits, Service, make_app
 from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard
@@ -45,6 +45,22 @@ def test_lists_are_those_of_the_model(model):
     assert {row["item"] for row in rows} == {"i1", "i3"}
     assert [row["title"] for row in rows] == [None, None]
     assert service.recommend("u3", items=["i1"], exclude=["i1"])["items"] == []
+
+
+def test_lists_made_again_are_those_of_rerank(model):
+    groups = pd.Series({f"i{number}": ["odd", "all"] if number % 2 else ["even"] for number in range(N_ITEMS)})
+    service, again = Service(model, groups=groups), {"diversity": 0.2, "novelty": 0.3, "calibration": 0.4}
+    expected = rerank(model.recommend("u3", 200), model, 7, groups=groups, **again)
+    rows = service.recommend("u3", 7, again=again)["items"]
+    assert [row["item"] for row in rows] == expected["item"].tolist()
+    assert [row["rank"] for row in rows] == list(range(1, 8))
+    app, query = make_app(service), "/recommend?user=u3&n=7&diversity=0.2&novelty=0.3"
+    found = ask(app, "GET", query + "&calibration=0.4").json()["items"]
+    assert [row["item"] for row in found] == expected["item"].tolist()
+    assert len(ask(app, "GET", query + "&per_group=1").json()["items"]) == 2
+    posted = {"likes": ["i0", "i2"], "n": 7, "per_group": 1}
+    assert len(ask(app, "POST", "/fold-in", json=posted).json()["items"]) == 2
+    assert service.recommend("u3", 2, items=["i1"], exclude=["i1"], again=again)["items"] == []
 
 
 def test_scores_come_with_deviations_where_they_are_known(ratings, likes):
@@ -207,7 +223,9 @@ def service(ratings):
         ("/items?query=" + "a" * 201, 422, "query.query"),
         ("/nowhere", 404, "Not Found"),
         ("/recommend/?user=u1", 404, "Not Found"),
-        ("/recommend?user=u1&k=3", 422, "the parameters user, n, include_seen, item, exclude, rank_by, found 'k'"),
+        ("/recommend?user=u1&k=3", 422, "novelty, calibration, per_group, found 'k'"),
+        ("/recommend?user=u1&diversity=2", 422, "query.diversity"),
+        ("/recommend?user=u1&per_group=1", 400, "calibration and per_group need groups, found None"),
         ("/recommend?user=u1&item[]=i1", 422, "found 'item[]'"),
         ("/recommend?user=u1&user=u2", 422, "expected user once, found it 2 times"),
     ],

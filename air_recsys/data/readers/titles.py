@@ -122,3 +122,11 @@ def titles_of(table: pd.DataFrame) -> pd.Series:
         warnings.warn(told, DataWarning, stacklevel=3)
     titles: pd.Series = table.iloc[:, 0] if name is None else table[name]  # type: ignore[assignment]
     return titles
+
+
+def groups_in(table: pd.DataFrame, column: str) -> pd.Series:
+    """Return the labels of each item in a column of such a table, several of them with | between."""
+    name = named_column(column, list(table.columns))
+    if name is None:
+        raise DataFileError(f"expected a column {column!r} of groups, found {quoted(list(table.columns))}")
+    return table[name].dropna().astype(str).str.split("|")

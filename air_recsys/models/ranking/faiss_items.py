@@ -42,10 +42,11 @@ class FaissItems:
     that know no inner product.
 
     The index finds candidates by factors and biases; their whole scores, with what the item graph carries to them,
-    are then computed, and tie as in `air_recsys.models.ranking.ties`. An exact index ("Flat") gives what `recommend`
-    gives: where single precision or the item graph may have hidden an item, all items are looked at. An approximate
-    one may miss items, and may return fewer than n; how much it looks at is set on `index`, such as ``index.nprobe``
-    of an "IVF" index.
+    are then computed, and tie as in `air_recsys.models.ranking.ties`. Lists go by the score alone: those of a model of
+    ratings by the expected rating, and not by taking and liking. An exact index ("Flat") gives what `recommend` gives,
+    of a model of ratings with ``rank_by="rating"``: where single precision or the item graph may have hidden an item,
+    all items are looked at. An approximate one may miss items, and may return fewer than n; how much it looks at is
+    set on `index`, such as ``index.nprobe`` of an "IVF" index.
 
     The index is that of the model as it was: after a further training make a new one.
 
@@ -94,7 +95,7 @@ class FaissItems:
         self._catalogue = catalogue_of(state, torch.device("cpu"))
 
     def search(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
-        """The best n items of each user that the index finds, as the table of `Recommender.recommend`.
+        """The n items of the highest scores that the index finds of each user, as a table of `Recommender.recommend`.
 
         Parameters
         ----------

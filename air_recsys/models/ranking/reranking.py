@@ -32,6 +32,7 @@ from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from air_recsys.storage.validation import check_integer, check_real
 
+CHOICE = 200  # items of a list that a shorter one is chosen from
 _ENTRIES = 4_000_000  # numbers held at a time
 
 
