@@ -41,7 +41,7 @@ _LENGTH = 20
 _BLOCK = 256
 ByPenalty = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, times H
 _HIDDEN_SHARE = 0.2
-_POWERS = {"alike": 0.0, "popular": 0.5, "rare": -0.5}  # of an item's count, by which a hidden entry weighs
+POWERS = {"alike": 0.0, "popular": 0.5, "rare": -0.5}  # of an item's count, by which a hidden entry weighs
 N_WINDOWS = 3  # fifths in time that are hidden
 _HELD_OUT = 0.1  # share of the rows
 _FEWEST = 10  # rows with hidden entries; fewer tell nothing
@@ -61,7 +61,7 @@ class HiddenPart(NamedTuple):
     @property
     def powers(self) -> dict[str, float]:
         """The powers of the items' counts that hidden entries weigh by, by the names of the figures."""
-        return {f"{self.name}{way}": power for way, power in _POWERS.items()} if self.at_random else {self.name: 0.0}
+        return {f"{self.name}{way}": power for way, power in POWERS.items()} if self.at_random else {self.name: 0.0}
 
     @property
     def left(self) -> Csr:
@@ -219,6 +219,7 @@ class HeldOut:
     def _regression_of(
         self, exponent: float, share: float, source: float, half_life: float
     ) -> tuple[NormalisedItems, ByPenalty]:
+        self._regression.cache_clear()  # which frees what was kept before there is more
         normalised = self._normalised(exponent, share)
         own = times_columns(self._own(half_life), normalised.degrees**-source)
         if own.shape[1] <= MOST_EXACT:

@@ -28,7 +28,7 @@ from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
-from air_recsys.models.graph_ranker.hidden import N_WINDOWS, VALIDATIONS, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.hidden import N_WINDOWS, POWERS, VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     check_settings,
@@ -118,7 +118,7 @@ class GraphRanker(Recommender):
         "time" with timestamps, else "random". If timestamps are all equal, or fewer than ten users come again or can
         be held out, parts are hidden at random. `search_line_` says what was hidden.
     n_validation : int
-        Maximum number of users whose lists are compared on each hidden part.
+        Maximum number of users whose lists are compared on each hidden part, three times as many on a random one.
     random_state : int
         Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
@@ -290,8 +290,9 @@ class GraphRanker(Recommender):
         """What plans the memory of a fit."""
         by_time = self.validation == "time" or (self.validation == "auto" and interaction_times(data) is not None)
         n_parts = 0 if self.settings is not None else N_WINDOWS if by_time else 1
+        n_ways = 1 if by_time or self.validation == "last" else len(POWERS)
         regresses = RankerSettings(**dict(self.settings or {})).regression_weight > 0
-        return LikesMemory(self.n_factors, n_parts, self.n_validation, regresses, _NEIGHBORS)
+        return LikesMemory(self.n_factors, n_parts, self.n_validation, n_ways, regresses, _NEIGHBORS)
 
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
         selected = self._selected(data, progress, ranks)

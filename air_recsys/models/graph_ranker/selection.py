@@ -125,7 +125,7 @@ class Search:
     ) -> None:
         self._names, self._ranks = [name for part in parts for name in part.powers], ranks
         own = parts[ranks.rank % len(parts) :: ranks.size]  # some have the same where there are more ranks
-        self.ways = [HeldOut(part, seed, n_users) for part in own]
+        self.ways = [HeldOut(part, seed, len(part.powers) * n_users) for part in own]
         self._begin, self._progress = begin, progress
         self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
