@@ -208,14 +208,15 @@ def _column(
 
     Of `gram` the lower triangle is read.
     """
-    from scipy.linalg.lapack import dposv, dsysv
+    from scipy.linalg import get_lapack_funcs
 
     neighbors, item = places
     if not neighbors.size:
         return np.array([item]), np.array([own / (own + penalty)])
-    _, weights, failed = dposv(gram.T, targets)
+    definite, symmetric = cast("tuple[Any, Any]", get_lapack_funcs(("posv", "sysv"), (gram,)))
+    _, weights, failed = definite(gram.T, targets)
     if failed:  # products too weak to be kept are missing: what is left need not be positive definite
-        _, _, weights, _ = dsysv(gram.T, targets)
+        _, _, weights, _ = symmetric(gram.T, targets)
     weights = weights.ravel()
     gamma = penalty / (own + penalty - targets @ weights)
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
