@@ -17,7 +17,7 @@ from air_recsys.nn.memory import FIRST_USE, MemoryPlan
 _WORD = 4  # bytes of a number, and of an index
 _BLOCK = 8 * 4_000_000  # bytes of the products in a search for neighbours
 _STEP = 5_000_000  # exponentials at a time
-_LARGE = 2**24  # bytes of an array of factors from which steps leave more behind
+_LARGE = 2**23  # bytes of an array of factors from which steps leave more behind
 _KEPT = 192 * 2**20  # bytes that gaps between the many arrays of a search take
 _SMALLER = ((64, 1000), (32, 300), (16, 100), (8, 30))  # width, and users whose lists are compared
 _FEWER = (0.5, 0.25, 0.1, 0.03, 0.01)  # of the items
@@ -28,7 +28,8 @@ class LikesMemory(NamedTuple):
 
     width: int  # of the factors
     n_parts: int  # hidden at the same time, 0 where nothing is searched
-    n_asked: int  # users whose lists are compared on each
+    n_asked: int  # users whose lists are compared on each, in each of the ways
+    n_ways: int
     regresses: bool
     graph_edges: int  # of an item in the graph that factors are spread over
 
@@ -54,7 +55,7 @@ class LikesMemory(NamedTuple):
         pairs = int(min(float(n) ** 2, (counts**2).sum()))  # of items that share a user, at most
         width, searched = min(self.width, m, n), self.n_parts * min(users.size, MOST_SEARCHED)
         likes, array = 5 * word * users.size, word * n * width
-        scores = word * min(self.n_asked * n, m * n, MOST_SCORES)
+        scores = word * min(self.n_asked * self.n_ways * n, m * n, MOST_SCORES)
         edges, kept, near = (min(pairs, 7 * each * n // 5) for each in (self.graph_edges, EDGES, NEIGHBORS))
         graph, making = (0, 0) if exact else (7 * word * edges, min(2 * word * pairs, _BLOCK) + 4 * word * edges)
         n_held, n_step = (14, 11) if array > _LARGE else (8, 8)  # arrays of this size, as measured
@@ -67,8 +68,8 @@ class LikesMemory(NamedTuple):
             stages.append(MemoryPlan(made, likes, held + word * m * width, 0))
         if self.n_parts:
             workers, parts = min(torch.get_num_threads(), self.n_parts), likes + 10 * word * searched
-            of_part = 3 * word * n**2 if exact else 4 * scores  # products and weights, or the scores of each penalty
-            stages.append(MemoryPlan((self.n_parts + workers) * of_part, parts, 0, workers * 3 * scores))
+            of_products, of_penalties = 3 * word * n**2 * (self.n_parts + workers), 4 * scores * self.n_parts
+            stages.append(MemoryPlan(of_products if exact else of_penalties, parts, 0, workers * 3 * scores))
             lists = (2 * self.n_parts + 4 * workers) * scores
             stages.append(MemoryPlan(self.n_parts * graph, parts, self.n_parts * 12 * array, lists + step))
         largest = max(stages, key=lambda stage: stage.total)

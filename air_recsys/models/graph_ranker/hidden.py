@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,7 +33,7 @@ from air_recsys.models.graph_ranker.regression import (
     item_products,
     normalised_items,
 )
-from air_recsys.models.graph_ranker.scorers import FactorScorer, of_length_one
+from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
@@ -42,12 +41,8 @@ _LENGTH = 20
 _BLOCK = 256
 ByPenalty = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, times H
 _HIDDEN_SHARE = 0.2
-_POPULARITY_BIASES = {
-    "alike": 0.0,
-    "popular_first": 0.5,
-    "rare_first": -0.5,
-}  # power of the counts in the chance to be hidden
-_WINDOWS = 3  # fifths in time that are hidden
+POWERS = {"alike": 0.0, "popular": 0.5, "rare": -0.5}  # of an item's count, by which a hidden entry weighs
+N_WINDOWS = 3  # fifths in time that are hidden
 _HELD_OUT = 0.1  # share of the rows
 _FEWEST = 10  # rows with hidden entries; fewer tell nothing
 VALIDATIONS = ("auto", "random", "users", "last", "time")
@@ -61,6 +56,12 @@ class HiddenPart(NamedTuple):
     hidden: Csr
     times: Csr | None = None  # of what is left
     given: Csr | None = None  # what is left of the rows of `hidden`, where these are not among the rows to train on
+    at_random: bool = False  # which does not show how popularity will count: lists are measured in three ways
+
+    @property
+    def powers(self) -> dict[str, float]:
+        """The powers of the items' counts that hidden entries weigh by, by the names of the figures."""
+        return {f"{self.name}{way}": power for way, power in POWERS.items()} if self.at_random else {self.name: 0.0}
 
     @property
     def left(self) -> Csr:
@@ -79,45 +80,30 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     """The hidden parts that settings are compared on.
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
-    of the past shows in which direction: therefore the three ways. `GraphRanker` says what each kind hides.
+    of the past shows in which direction: therefore its `powers`. `GraphRanker` says what each kind hides.
     """
     parts: list[HiddenPart] = []
     if validation == "users":
-        parts = _rows_held_out(pattern, seed)
+        parts = [_rows_held_out(pattern, seed)]
     elif validation == "last" and times is not None:
         parts = [latest_of_rows(pattern, times, seed)]
     elif validation != "random" and times is not None:
-        parts = [latest_of_all(pattern, times, seed, number) for number in range(_WINDOWS)]
+        parts = [latest_of_all(pattern, times, seed, number) for number in range(N_WINDOWS)]
     told = [part for part in parts if np.count_nonzero(np.diff(part.hidden.indptr)) >= _FEWEST]
-    return told or _random_parts(pattern, seed)
+    return told or [HiddenPart("", *hide_fifth(pattern, seed), at_random=True)]
 
 
-def _random_parts(pattern: Csr, seed: int) -> list[HiddenPart]:
-    return [HiddenPart(name, *hide_fifth(pattern, bias, seed)) for name, bias in _POPULARITY_BIASES.items()]
-
-
-def _rows_held_out(pattern: Csr, seed: int) -> list[HiddenPart]:
+def _rows_held_out(pattern: Csr, seed: int) -> HiddenPart:
     order = np.random.default_rng(seed).permutation(pattern.shape[0])
     size = round(_HELD_OUT * pattern.shape[0])
     held_out, others = np.sort(order[:size]), np.sort(order[size:])
-    return [
-        HiddenPart(f"users_{part.name}", pattern[others], part.hidden[held_out], given=part.shown[held_out])
-        for part in _random_parts(pattern, seed)
-    ]
+    shown, hidden = hide_fifth(pattern, seed)
+    return HiddenPart("users_", pattern[others], hidden[held_out], given=shown[held_out], at_random=True)
 
 
-def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Csr]:
-    """What is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
-
-    The chance of an entry is proportional to the number of entries in its column to the power of `popularity_bias`: 0
-    for all alike, above 0 for columns of many entries before those of few. A fifth of each row, rounded, is hidden,
-    but never all of it.
-    """
-    counts = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
-    waits = (
-        np.random.default_rng(seed).exponential(size=pattern.nnz) / counts**popularity_bias
-    )  # the shortest are drawn
-    hide = _fifth_of_rows(pattern, np.lexsort((waits, _rows(pattern))))
+def hide_fifth(pattern: Csr, seed: int) -> tuple[Csr, Csr]:
+    """What is left and a hidden fifth of every row, rounded, drawn at random, but never all of it."""
+    hide = _fifth_of_rows(pattern, np.lexsort((_draws(pattern, seed), _rows(pattern))))
     return _kept(pattern, ~hide), _kept(pattern, hide)
 
 
@@ -175,14 +161,16 @@ class HeldOut:
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden
-        self.name, self.of_times, self.have_values = part.name, part.of_times, differ(shown)
+        self.of_times, self.have_values = part.of_times, differ(shown)
         self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, MOST_SCORES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._left = part.left[self.users]  # by their values
         self._hidden, self._seen = (ones_of(each, shown.shape[1]) for each in (hidden[self.users], self._left))
-        self._gains = gains_of(hidden[self.users], shown)
+        counts = np.maximum(np.bincount(shown.indices, minlength=shown.shape[1]), 1.0)
+        gains = gains_of(hidden[self.users], shown)
+        self._gains = {name: times_columns(gains, counts**power) for name, power in part.powers.items()}
         self._times = None if part.times is None else part.times[self.users]
         self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         few = shown.shape[1] <= MOST_EXACT
@@ -192,18 +180,27 @@ class HeldOut:
         self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
         self._scores = lru_cache(1)(self._scores_of_factors)
+        self._held: tuple[np.ndarray, np.ndarray] | None = None
         self._values, self._strength = shown, -1.0
         self.use_strength(0.0)
 
     def use_strength(self, strength: float) -> None:
         """Let values count so from now on."""
         if strength != self._strength:
-            self.forget_regression()
+            self._forget_regression()
             self._strength = strength
             self.shown, self._given = (strengths(each, strength) for each in (self._values, self._left))
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
         """The scores of the regression alone, (n_users asked, n_items), as those of the others."""
+        degrees, product = self._held or self._product(settings)
+        gains = np.exp(settings.item_trend * self._trend)
+        scores = product * (degrees**-settings.regression_target * gains).astype(np.float32)
+        scores /= lengths_of_single(scores).astype(np.float32)
+        return scores
+
+    def _product(self, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
+        """The degrees of the items, (n_items,), and the items of the users asked, times H."""
         self.use_strength(settings.strength)
         normalised, filtered_at = self._regression(
             settings.regression_exponent,
@@ -211,26 +208,29 @@ class HeldOut:
             settings.regression_source,
             settings.user_half_life,
         )
-        gains = np.exp(settings.item_trend * self._trend)
-        target = (normalised.degrees**-settings.regression_target * gains).astype(np.float32)
-        product = filtered_at(settings.regression_penalty)
-        return self._by_blocks(lambda block: of_length_one(product[block] * target))
+        return normalised.degrees, filtered_at(settings.regression_penalty)
+
+    def hold_regression(self, settings: RankerSettings) -> None:
+        """Let only exponents of the targets change from now on; what is freed is several times the scores."""
+        degrees, product = self._product(settings)
+        self._held = degrees, product.copy()
+        self._forget_regression()
 
     def _regression_of(
         self, exponent: float, share: float, source: float, half_life: float
     ) -> tuple[NormalisedItems, ByPenalty]:
+        self._regression.cache_clear()  # which frees what was kept before there is more
         normalised = self._normalised(exponent, share)
         own = times_columns(self._own(half_life), normalised.degrees**-source)
         if own.shape[1] <= MOST_EXACT:
-            return normalised, lambda penalty: own @ self._weights(exponent, share, penalty)
+            return normalised, lru_cache(1)(lambda penalty: own @ self._weights(exponent, share, penalty))
         blocks = filtered(normalised, own, PENALTIES)
         return normalised, lambda penalty: blocks[PENALTIES.index(penalty)]
 
     def _own(self, half_life: float) -> Csr:
         return with_half_life(self._given, self._times, half_life)
 
-    def forget_regression(self) -> None:
-        """Free what the regression holds, several times the scores."""
+    def _forget_regression(self) -> None:
         for kept in (self._normalised, self._products, self._weights, self._regression):
             kept.cache_clear()
 
@@ -253,10 +253,11 @@ class HeldOut:
         starts = range(0, self.users.size, _BLOCK)
         return np.concatenate([scores(slice(start, start + _BLOCK)).astype(np.float32) for start in starts])
 
-    def measure(self, scores: np.ndarray) -> tuple[float, float]:
-        """NDCG, by `gains_of`, and recall of the lists of 20 that scores make."""
+    def measure(self, scores: np.ndarray) -> dict[str, tuple[float, float]]:
+        """NDCG, by `gains_of` and each of the powers of the part, and recall of the lists of 20 that scores make."""
         lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
-        return float(graded_ndcg(lists, self._gains).mean()), recall_at_k(lists, self._hidden, self._k)
+        recall = recall_at_k(lists, self._hidden, self._k)
+        return {name: (float(graded_ndcg(lists, gains).mean()), recall) for name, gains in self._gains.items()}
 
     def calibration(self, scores: np.ndarray) -> RankCalibration:
         """The probabilities that these scores tell of the hidden items."""
@@ -290,17 +291,18 @@ def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
     >>> graded_ndcg(np.array([[0, 2]]), sp.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
     [0.5912]
     """
+    gains = gains.sorted_indices()
     k, counts = lists.shape[1], np.diff(gains.indptr)
     rows = np.repeat(np.arange(counts.size), counts)
     order = np.lexsort((-gains.data, rows))
     places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
     best = np.zeros((counts.size, k))
     best[rows[places < k], places[places < k]] = gains.data[order][places < k]
-    own = np.zeros(lists.shape)
-    for row, (first, last) in enumerate(itertools.pairwise(gains.indptr)):
-        among = lists[row][:, None] == gains.indices[first:last]  # (k, n)
-        own[row] = among @ gains.data[first:last]
+    keys = np.append(rows * gains.shape[1] + gains.indices, np.iinfo(np.int64).max)  # ascending
+    asked = np.where(lists < 0, -1, np.arange(counts.size)[:, None] * gains.shape[1] + lists)
+    found = np.searchsorted(keys, asked)  # (b, k)
+    own = np.where(keys[found] == asked, np.append(gains.data, 0.0)[found], 0.0)
     discount = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(best * discount, axis=1)[:, -1]
-    found = np.cumsum(own * discount, axis=1)[:, -1]
-    return found[ideal > 0] / ideal[ideal > 0]
+    reached = np.cumsum(own * discount, axis=1)[:, -1]
+    return reached[ideal > 0] / ideal[ideal > 0]

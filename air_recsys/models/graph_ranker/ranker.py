@@ -28,7 +28,7 @@ from air_recsys.models.forgetting import Left
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
-from air_recsys.models.graph_ranker.hidden import VALIDATIONS, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.hidden import N_WINDOWS, POWERS, VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     check_settings,
@@ -67,8 +67,10 @@ from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import SoftmaxTraining
 
 Path = str | os.PathLike[str]
-_NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
+_NEIGHBORS = 20  # edges that each item chooses in the graph that its target is spread over
 _FEW = regression.MOST_EXACT  # items that gain nothing by that graph
+_STEPS_OF_A_PASS = 16  # over the users, as far as a step then takes neither few nor many of them
+_FEWEST_ROWS, _MOST_ROWS = 256, 1024
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _USER_EDGES, _ITEM_EDGES = 100, 500  # that each node chooses in the graphs that people see
 _ITEM_POWER = 1.15  # of the weights of that of the items
@@ -98,8 +100,8 @@ class GraphRanker(Recommender):
     n_factors : int
         Width of the factors; at most as many as there are users or items.
     n_steps : int
-        Most steps of the training of the factors, each on 1024 users. The search stops it earlier where more steps
-        make no better lists on the hidden parts; with `settings` all steps are taken.
+        Most steps of the training of the factors, each on a sixteenth of the users, 256 to 1024. The search stops it
+        earlier where more steps make no better lists on the hidden parts; with `settings` all steps are taken.
     settings : mapping, optional
         `RankerSettings` by name, others at their defaults. With it `fit` hides and chooses nothing.
     time_budget : float, optional
@@ -107,16 +109,16 @@ class GraphRanker(Recommender):
         factors are left out if even short trainings would take longer than the rest. The choice then depends on the
         speed of the machine. None: no limit.
     validation : {"auto", "random", "users", "last", "time"}
-        What is hidden to choose the settings. "random": a fifth of each user's interactions in three ways, all items
-        alike, popular items first, and rare items first, because such data do not show how popularity will count in
-        the future. "time": each of the latest three fifths of all, of users and items that occur before, with what is
-        earlier left; `item_trend` is chosen, too. "last": the latest fifth of each user's; `item_trend` and
+        What is hidden to choose the settings. "random": a fifth of each user's interactions, which count in three
+        ways, all alike, popular items more, and rare items more, because such data do not show how popularity will
+        count in the future. "time": each of the latest three fifths of all, of users and items that occur before, with
+        what is earlier left; `item_trend` is chosen, too. "last": the latest fifth of each user's; `item_trend` and
         `user_half_life` are chosen, too. "users": for lists of new users, a tenth of the users takes no part in the
-        trainings of the search, and a fifth of their interactions is hidden in the three ways. "auto": "time" with
-        timestamps, else "random". If timestamps are all equal, or fewer than ten users come again or can be held out,
-        parts are hidden at random. `search_line_` says what was hidden.
+        trainings of the search, and a fifth of their interactions is hidden and counts in the three ways. "auto":
+        "time" with timestamps, else "random". If timestamps are all equal, or fewer than ten users come again or can
+        be held out, parts are hidden at random. `search_line_` says what was hidden.
     n_validation : int
-        Maximum number of users whose lists are compared in each way of hiding.
+        Maximum number of users whose lists are compared on each hidden part, three times as many on a random one.
     random_state : int
         Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
@@ -136,7 +138,7 @@ class GraphRanker(Recommender):
         Steps of the training of the factors, chosen on the hidden parts; 0 if factors have no weight.
     history_ : DataFrame
         Every setting tried, with the steps of the factors, and with NDCG and recall of its lists of 20, geometric
-        means over the hidden parts, and the NDCG of each part; in the last row the one chosen.
+        means over the hidden parts or the three ways, and the NDCG of each; in the last row the one chosen.
     members_ : DataFrame
         The best results of regression, factors, and both together, from `history_`.
     search_line_ : str
@@ -286,9 +288,11 @@ class GraphRanker(Recommender):
 
     def planned(self, data: Interactions) -> LikesMemory:
         """What plans the memory of a fit."""
-        n_parts = 0 if self.settings is not None else 1 if self.validation == "last" else 3
+        by_time = self.validation == "time" or (self.validation == "auto" and interaction_times(data) is not None)
+        n_parts = 0 if self.settings is not None else N_WINDOWS if by_time else 1
+        n_ways = 1 if by_time or self.validation == "last" else len(POWERS)
         regresses = RankerSettings(**dict(self.settings or {})).regression_weight > 0
-        return LikesMemory(self.n_factors, n_parts, self.n_validation, regresses, _NEIGHBORS)
+        return LikesMemory(self.n_factors, n_parts, self.n_validation, n_ways, regresses, _NEIGHBORS)
 
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
         selected = self._selected(data, progress, ranks)
@@ -309,7 +313,8 @@ class GraphRanker(Recommender):
 
     def _training(self, pattern: Csr, spread: bool = True, ranks: Ranks = ALONE) -> FactorTraining:
         """The training of the factors of a pattern."""
-        training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
+        n_rows = min(max(pattern.shape[0] // _STEPS_OF_A_PASS, _FEWEST_ROWS), _MOST_ROWS)
+        training, device = SoftmaxTraining(self.n_steps, batch_rows=n_rows), resolve_device(self.device)
         n_neighbors = _NEIGHBORS if spread and pattern.shape[1] > _FEW else 0
         return FactorTraining(pattern, self.n_factors, training, self.random_state, device, n_neighbors, ranks)
 

@@ -77,7 +77,7 @@ def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -
     """The weights H, (n_items, n_items): dense and exact for few items, sparse for many, a share by each rank."""
     normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        weights = exact_weights(item_products(normalised), settings.regression_penalty)
+        weights = exact_weights(item_products(normalised).astype(np.float64), settings.regression_penalty)
         return ranks.as_first(torch.from_numpy(weights)).numpy()
     return neighborhood_weights(normalised, settings.regression_penalty, ranks=ranks)
 
@@ -100,12 +100,12 @@ def regression_scorer(
 
 
 def item_products(normalised: NormalisedItems) -> np.ndarray:
-    """The products M, dense in double precision, (n_items, n_items)."""
-    return (normalised.rows.T @ normalised.rows).toarray().astype(np.float64)
+    """The products M, dense, (n_items, n_items)."""
+    return (normalised.rows.T @ normalised.rows).toarray()
 
 
 def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
-    """The weights H for the products M by one inverse in double precision, rounded to float32."""
+    """The weights H for the products M by one inverse in the type of these, rounded to float32."""
     penalized = np.array(products, order="F")
     penalized.flat[:: len(penalized) + 1] += penalty
     inverse = inverted(penalized)
@@ -154,6 +154,7 @@ def neighborhood_weights(
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
+    products = sp.csr_array(sp.tril(products))
     with one_blas_thread():
         columns_of = [_regression(products, own, item, nearest, penalty) for item in items.tolist()]
     indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))
@@ -190,12 +191,12 @@ def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: fl
 
 
 def _regression(
-    products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float
+    triangle: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The positions and the values of a column of H."""
+    """The positions and the values of a column of H, from the lower triangle of M."""
     span = slice(*nearest.indptr[item : item + 2])
     neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
-    gram = products[neighbors][:, neighbors].toarray().astype(np.float64)
+    gram = triangle[neighbors][:, neighbors].toarray().astype(np.float64)
     gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
     return _column(gram, targets, own[item], (neighbors, item), penalty)
 
@@ -203,58 +204,62 @@ def _regression(
 def _column(
     gram: np.ndarray, targets: np.ndarray, own: float, places: tuple[np.ndarray, int], penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The positions and the values of a column of H, of an item and its neighbours at `places`."""
-    from scipy.linalg import solve
+    """The positions and the values of a column of H, of an item and its neighbours at `places`.
+
+    Of `gram` the lower triangle is read.
+    """
+    from scipy.linalg import get_lapack_funcs
 
     neighbors, item = places
     if not neighbors.size:
         return np.array([item]), np.array([own / (own + penalty)])
-    # Products too weak to be kept are missing: what is left need not be positive definite.
-    weights = solve(gram, targets, assume_a="sym", check_finite=False)
+    definite, symmetric = cast("tuple[Any, Any]", get_lapack_funcs(("posv", "sysv"), (gram,)))
+    _, weights, failed = definite(gram.T, targets)
+    if failed:  # products too weak to be kept are missing: what is left need not be positive definite
+        _, _, weights, _ = symmetric(gram.T, targets)
+    weights = weights.ravel()
     gamma = penalty / (own + penalty - targets @ weights)
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
 
 
-def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) -> list[np.ndarray]:
-    """Rows `own`, (b, n_items), times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
+def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) -> np.ndarray:
+    """Rows `own` times H for each penalty, by Chebyshev polynomials of M, without H itself; (p, b, n_items), float32.
 
     The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
     """
     rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
     top = _largest_value(rows, columns)
     degree = _degree(min(penalties) / top)
-    coefficients = [_coefficients(penalty / top, degree).tolist() for penalty in penalties]
-    down, up = ((row_pattern(each), torch.from_numpy(each.data)) for each in (rows, columns))
+    coefficients = torch.from_numpy(np.array([_coefficients(penalty / top, degree) for penalty in penalties]))
+    down, up = (row_pattern(each) for each in (rows, columns))
+    of_rows, of_columns = torch.from_numpy(rows.data), torch.from_numpy(columns.data) * (2 / top)
 
     def shifted(block: torch.Tensor) -> torch.Tensor:  # (2 M / top - 1) block
-        return up[0].matmul(up[1], down[0].matmul(down[1], block)).mul_(2 / top).sub_(block)
+        return up.matmul(of_columns, down.matmul(of_rows, block)).sub_(block)
 
-    found = [np.empty(own.shape, dtype=np.float32) for _ in penalties]
+    found = torch.empty(len(penalties), *own.shape)
     for start in range(0, own.shape[0], _FILTERED):
         part = slice(start, start + _FILTERED)
-        block = torch.from_numpy(np.ascontiguousarray(own[part].toarray().T))  # (n_items, b)
-        for each, total in zip(found, polynomials(shifted, block, coefficients), strict=True):
-            each[part] = total.T
-    return found
+        block = torch.from_numpy(own[part].toarray()).T.contiguous()  # (n_items, b)
+        found[:, part] = polynomials(shifted, block, coefficients).transpose(1, 2)
+    return found.numpy()
 
 
 def polynomials(
-    shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: Sequence[Sequence[float]]
-) -> list[torch.Tensor]:
-    """Chebyshev polynomials of an operator, times a block, for lists of coefficients of one length.
+    shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: torch.Tensor
+) -> torch.Tensor:
+    """Chebyshev polynomials of an operator, times a block, for p rows of coefficients; (p, *block.shape).
 
     Examples
     --------
-    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), [[1.0, 2.0, 4.0]])  # 1 + 2 x + 4 (2 x^2 - 1)
-    [tensor([[0.]])]
+    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), torch.tensor([[1.0, 2.0, 4.0]]))  # 2 x + 8 x^2 - 3
+    tensor([[[0.]]])
     """
-    before, now = block, shifted(block)
-    totals = [each[0] * before + each[1] * now for each in coefficients]
-    for k in range(2, len(coefficients[0])):
-        before, now = now, shifted(now).mul_(2).sub_(before)
-        for total, each in zip(totals, coefficients, strict=True):
-            total.add_(now, alpha=each[k])
-    return totals
+    terms = block.new_empty(coefficients.shape[1], *block.shape)
+    terms[0], terms[1] = block, shifted(block)
+    for k in range(2, len(terms)):
+        torch.sub(shifted(terms[k - 1]).mul_(2), terms[k - 2], out=terms[k])
+    return (coefficients @ terms.flatten(1)).view(-1, *block.shape)
 
 
 def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:

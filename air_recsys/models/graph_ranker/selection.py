@@ -32,7 +32,11 @@ TIMES: Grid = {
     "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
 _STRENGTHS: Grid = {"strength": tuple(map(float, range(len(STRENGTHS))))}
-_FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
+_FACTORS: Grid = {
+    "factor_temperature": (0.1, 0.15, 0.2),
+    "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
+    "regression_target": _REGRESSION["regression_target"],  # which may be another one beside factors
+}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
 _AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is selected
 _HIDDEN = {
@@ -101,11 +105,11 @@ class Selection(NamedTuple):
 class Search:
     """A search over `RankerSettings`, one at a time: first those of the regression, then how factors join it.
 
-    Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
+    Best is the largest geometric mean of NDCG over the parts and their powers, so that each counts by ratios.
 
-    The parts have names of their own, and are all of one kind. Candidates in the history of `progress` are not tried
-    again. Those of the regression are tried for four tenths of its budget. Factors are left out where a training on
-    each way, and the one that follows, would take longer than what is left.
+    The figures of the parts have names of their own, and parts are all of one kind. Candidates in the history of
+    `progress` are not tried again. Those of the regression are tried for four tenths of its budget. Factors are left
+    out where a training on each way, and the one that follows, would take longer than what is left.
 
     Of several `ranks` each has some of the parts, and all find the same.
 
@@ -113,15 +117,15 @@ class Search:
     ----------
     history : list of dict
         Every candidate tried, with the steps of the factors as "n_steps", with "ndcg" and "recall" of lists of 20
-        items, geometric means over the ways, and "ndcg_alike" and the like, of each part.
+        items, geometric means over the figures, and "ndcg_alike" and the like, of each figure.
     """
 
     def __init__(
         self, parts: Sequence[HiddenPart], begin: Begin, seed: int, n_users: int, progress: Progress, ranks: Ranks
     ) -> None:
-        self._names, self._ranks = [part.name for part in parts], ranks
+        self._names, self._ranks = [name for part in parts for name in part.powers], ranks
         own = parts[ranks.rank % len(parts) :: ranks.size]  # some have the same where there are more ranks
-        self.ways = [HeldOut(part, seed, n_users) for part in own]
+        self.ways = [HeldOut(part, seed, len(part.powers) * n_users) for part in own]
         self._begin, self._progress = begin, progress
         self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
@@ -136,27 +140,28 @@ class Search:
             best = self._descend(best, _STRENGTHS, HeldOut.regression_scores)
         if not self.history:
             return Selection(regression, 0, self.history)
-        single = {way: way.regression_scores(best) for way in self.ways}  # which leaves the ways at its strength
         for way in self.ways:
-            way.forget_regression()
-        self._join_factors(best, single)
+            way.hold_regression(best)  # which leaves them at its strength
+        self._join_factors(best)
         row = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         selected = Selection.of_row(row, self.history)
-        own = None if self._ranks.rank else self._calibrated(selected.settings, single[self.ways[0]])
+        own = None if self._ranks.rank else self._calibrated(selected.settings)
         return selected._replace(calibration=self._ranks.of_all(own)[0])
 
-    def _calibrated(self, settings: RankerSettings, regression: np.ndarray) -> RankCalibration:
-        """The probabilities of the lists of the first way, with settings and the scores of their regression."""
-        scores = np.float32(settings.regression_weight) * regression
+    def _calibrated(self, settings: RankerSettings) -> RankCalibration:
+        """The probabilities of the lists of the first way."""
+        scores = np.float32(settings.regression_weight) * self.ways[0].regression_scores(settings)
         if settings.factor_weight:
             scores += np.float32(settings.factor_weight) * self.ways[0].factor_scores(settings)
         return self.ways[0].calibration(scores)
 
-    def _join_factors(self, regression: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
+    def _join_factors(self, regression: RankerSettings) -> None:
         """Train factors, and try them alone and beside the best regression, as far as there is time."""
 
         def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
-            return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)
+            scores = way.regression_scores(settings)
+            scores += np.float32(settings.factor_weight) * way.factor_scores(settings)
+            return scores
 
         joined = regression._replace(factor_weight=1.0)
         steps = StepSearch(self.ways, self._begin, self._progress)
@@ -196,7 +201,7 @@ class Search:
             return tried[0]
         with one_blas_thread():  # each way has a thread
             measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
-        told = self._ranks.of_all({way.name: each for way, each in zip(self.ways, measured, strict=True)})
+        told = self._ranks.of_all({name: each for own in measured for name, each in own.items()})
         if None in told:  # it has left, with an error of its own
             raise DistributedError("expected all ranks in the search, found one that stopped: its message says why")
         of_parts = {name: each for own in told for name, each in own.items()}

@@ -254,7 +254,7 @@ def some_likes():
 
 def test_a_fit_of_likes_that_does_not_fit_is_refused_before_any_work(tmp_path):
     data, found = some_likes(), []
-    for n_items in (50, 5000):
+    for n_items in (50, 20_000):
         likes = replace_items(data, n_items)
         whole = GraphRanker(device="cpu").memory_plan(likes).total
         model = GraphRanker(device="cpu", max_memory=int(0.75 * whole))

@@ -34,7 +34,10 @@ N_STEPS = 24  # measured after 8, 12, ...
 
 
 def likes(seed: int = 0) -> Interactions:
-    return Interactions.from_csr(ranker_cases.likes(40, 30, seed=seed).astype(float))
+    """With times, so that the search has three parts."""
+    users, items = ranker_cases.likes(40, 30, seed=seed).nonzero()
+    times = np.random.default_rng(seed).permutation(users.size)
+    return Interactions(users, items, np.ones(users.size), range(40), range(30), timestamps=times)
 
 
 def make(**parameters) -> GraphRanker:
@@ -69,7 +72,7 @@ class Cut:
             self.at_step()
             advance(trainer, position)
 
-        def tried(way: HeldOut, scores: np.ndarray) -> tuple[float, float]:
+        def tried(way: HeldOut, scores: np.ndarray) -> dict[str, tuple[float, float]]:
             self.tries += 1
             self.at_try()
             return measure(way, scores)
@@ -270,7 +273,7 @@ def test_a_checkpoint_of_other_parameters_or_data_is_refused_before_any_work(
 @pytest.mark.parametrize("kind", ["history", "selected", "last", "steps"])
 def test_a_state_of_something_else_is_refused(kind, checkpoint, tmp_path) -> None:
     path, model = tmp_path / "run.ckpt", make(settings={}) if kind == "last" else make()
-    kept = module.fingerprint("GraphRanker", model.saved_parameters(), likes())
+    kept = module.fingerprint("GraphRanker", model.saved_parameters(), likes(), timed=True)
     state = {"seconds": 0.0, "history": [], "state": {}}
     state |= {"history": [{"ndcg": "much"}]} if kind == "history" else {"state": {kind: {"settings": 3}}}
     CheckpointFile(path, kept).write(state)
@@ -297,6 +300,7 @@ def test_in_the_shell_the_same_command_goes_on(whole, cut, tmp_path, capsys) -> 
     given = [f"{name}={getattr(whole, name)}" for name in ("n_factors", "n_steps", "n_validation")]
     settings = [part for each in given for part in ("--set", each)]
     command = ["train", table, "--ranking", "--model", file, "--checkpoint", checkpoint, "--device", "cpu", *settings]
+    command += ["--timestamp-column", "timestamp"]
     cut.at_step = lambda: cut.steps == 30 and signal.raise_signal(signal.SIGINT)
     with pytest.raises(SystemExit) as ended:
         main([*map(str, command), "--every", "1000"])
