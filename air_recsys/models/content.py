@@ -24,6 +24,7 @@ from air_recsys.nn.devices import one_blas_thread
 MOST = 2000  # known rows that others follow from
 _WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of the mean squared distance
 _NOISES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+_LEAST_GAIN = 1.0  # standard errors
 _LENGTH, _LOSS = 20, 0.005  # of lists, and the share of their scores that new rows may take from known ones
 _DRAWS, _STEPS = 3, 6
 
@@ -37,8 +38,10 @@ class Content(NamedTuple):
     reach: float = 1.0  # what the scores of new rows are multiplied with
 
     @classmethod
-    def of(cls, known: np.ndarray, values: np.ndarray) -> Content | None:
+    def of(cls, known: np.ndarray, values: np.ndarray, *, sure: bool = False) -> Content | None:
         """That with the smallest error where rows are left out; None where all have the same features.
+
+        Where it has to be `sure`, also None unless it gains a standard error on the mean of the other rows.
 
         `known` are the features of rows, (n, g), and `values` what is known of them, (n, k).
         """
@@ -55,7 +58,14 @@ class Content(NamedTuple):
                     errors = (axes / (roots + noise)) @ along / (squares @ (1 / (roots + noise)))[:, None]
                     tried.append((float(np.square(errors).sum()), float(width), noise))
         error, width, noise = min(tried)
-        return cls(width, noise, max(0.0, 1 - error / total))
+        found = cls(width, noise, max(0.0, 1 - error / total))
+        if sure:
+            by_mean = (values - values.mean(axis=0)) * len(values) / (len(values) - 1)
+            by_content = values - found.left_out(known, values)
+            gains = (np.square(by_mean) - np.square(by_content)).sum(axis=1)
+            if gains.sum() <= _LEAST_GAIN * np.sqrt(np.square(gains).sum()):
+                return None
+        return found
 
     @classmethod
     def of_values(cls, side: str, values: object) -> Content | None:

@@ -100,7 +100,7 @@ def _of_items(
     films: pd.DataFrame,
     peers: dict[str, list[Callable[[], Any]]],
 ) -> dict[str, dict[str, float]]:
-    table = films.reindex(pd.Index(data.item_ids))
+    table = _of_ids(films, data.item_ids)
     model = ranker.fit(draw.known, item_features=table)
     without = GraphRanker(**ranker.get_params()).fit(draw.known)
     values = model.interactions_.item_features.values[model.interactions_.items.lookup(data.item_ids)]
@@ -133,7 +133,7 @@ def _of_users(ranker: GraphRanker, data: Interactions, people: pd.DataFrame, see
     is_hidden = np.isin(data.user_index, hidden)
     known = data.select(~is_hidden)
     shown = known.over(np.unique(known.user_index), np.arange(data.n_items))
-    table = people.reindex(pd.Index(data.user_ids))
+    table = _of_ids(people, data.user_ids)
     test = _csr(data.select(is_hidden))
     lists = {"GraphRanker": _lists(ranker.fit(shown, user_features=table), data, hidden)}
     popular = np.bincount(shown.item_index, minlength=data.n_items)
@@ -162,6 +162,11 @@ def _recall(lists: np.ndarray, test: Csr) -> float:
 def _ndcg(lists: np.ndarray, test: Csr) -> float:
     users = np.flatnonzero(np.diff(test.indptr))
     return float(user_measures(lists[users], sp.csr_array(test[users]), _LENGTH)["ndcg_at_k"].mean())
+
+
+def _of_ids(table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
+    """The rows of some ids, indexed by these and not by row numbers."""
+    return table.reindex(ids).set_axis(pd.Index(ids))
 
 
 def _liked(likes: Csr) -> np.ndarray:

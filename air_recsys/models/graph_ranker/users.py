@@ -530,7 +530,8 @@ def with_content(state: FittedState, data: Interactions, seed: int) -> FittedSta
         likes = interaction_pattern(data)
         users, items = some_with_likes(data), rng.permutation(np.flatnonzero(_liked_items(data)))[:_SCORED]
         known = data.user_features.values[users].astype(np.float64)
-        if (of_users := Content.of(known, likes[users][:, items].toarray().astype(np.float64))) is not None:
+        values_of = likes[users][:, items].toarray().astype(np.float64)
+        if (of_users := Content.of(known, values_of, sure=True)) is not None:
             values |= of_users.values_of("user")
             told += f"; features of users tell {of_users.gain:.1%} of likes"
     n_new = data.n_users - state.data.n_users, data.n_items - state.data.n_items
