@@ -25,7 +25,7 @@ MOST = 2000  # known rows that others follow from
 _WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of the mean squared distance
 _NOISES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _LEAST_GAIN = 1.0  # standard errors
-_LENGTH, _LOSS = 20, 0.005  # of lists, and the share of their scores that new rows may take from known ones
+_LENGTH, _LOSS = 20, 0.003  # of lists, and the share of their scores that new rows may take from known ones
 _DRAWS, _STEPS = 3, 6
 
 
@@ -103,7 +103,7 @@ class Content(NamedTuple):
         """The same with the largest reach in 1/2..1 for which new rows take little from known ones in lists.
 
         Of some rows, a `share`, the scores are as if they had no likes. In lists of 20 of what is not seen, the scores
-        of the others, (n_lists, n), discounted by their places, may lose half a percent.
+        of the others, (n_lists, n), discounted by their places, may lose 0.3 %.
         """
         as_new = self.left_out(known, scores.T).T
         rng, length = np.random.default_rng(seed), min(_LENGTH, max(1, scores.shape[1] // _LENGTH))

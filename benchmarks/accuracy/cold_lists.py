@@ -52,7 +52,8 @@ class _Draw(NamedTuple):
         train = others.select(split.train)
         parts = others.select(split.test), data.select(np.isin(data.item_index, hidden))
         known = train.over(np.arange(data.n_users), np.unique(train.item_index))
-        return cls(known, _csr(train), *map(_csr, parts), hidden)
+        of_known, of_hidden = map(_csr, parts)
+        return cls(known, _csr(train), of_known, of_hidden, hidden)
 
 
 def bench_cold_lists(
@@ -82,15 +83,15 @@ def bench_cold_lists(
         side, columns = HIDDEN[check_choice("hidden", told, list(HIDDEN))]
         ranker = GraphRanker(**{"random_state": draw, "device": "cpu"} | settings)
         if side == "item":
-            found = _of_items(ranker, _Draw.of(data, draw), data, tables["item"][columns], peers)
+            found = _of_items(ranker, _Draw.of(data, draw), data, pd.DataFrame(tables["item"][columns]), peers)
         else:
-            found = _of_users(ranker, data, tables["user"][columns], draw)
+            found = _of_users(ranker, data, pd.DataFrame(tables["user"][columns]), draw)
         single += [{"hidden": told, "measure": measure} | figures for measure, figures in found.items()]
-    rows = pd.DataFrame(single).groupby(["hidden", "measure"], sort=False).mean().reset_index()
-    return Found(
-        [{str(key): value for key, value in row.items() if value == value} for row in rows.to_dict("records")],
-        title=RANKING_SETS[name].title,
-    )
+    rows: list[dict[str, Any]] = []
+    for _, group in pd.DataFrame(single).groupby(["hidden", "measure"], sort=False):
+        means = group.drop(columns=["hidden", "measure"]).mean().dropna().to_dict()
+        rows.append(group.iloc[0][["hidden", "measure"]].to_dict() | means)
+    return Found(rows, title=RANKING_SETS[name].title)
 
 
 def _of_items(
@@ -103,7 +104,9 @@ def _of_items(
     table = _of_ids(films, data.item_ids)
     model = ranker.fit(draw.known, item_features=table)
     without = GraphRanker(**ranker.get_params()).fit(draw.known)
-    values = model.interactions_.item_features.values[model.interactions_.items.lookup(data.item_ids)]
+    features = model.interactions_.item_features
+    assert features is not None
+    values = features.values[model.interactions_.items.lookup(data.item_ids)]
     lists = _lists(model, data, items=data.item_ids[draw.hidden])
     figures = {"GraphRanker": _recall(lists, draw.of_hidden)}
     for name, makers in peers.items():

@@ -373,7 +373,7 @@ def test_lists_of_hidden_items_and_for_hidden_users_are_measured(monkeypatch):
     recall = found["recall@20 of hidden items"]
     assert min(recall["GraphRanker"], recall["LightFM's model"], recall["content kNN"]) > 1.2 * recall["chance"]
     others = found["NDCG@20 of the others"]
-    assert others["GraphRanker"] > 0.9 * others["without features"]
+    assert others["GraphRanker"] > 0.85 * others["without features"]
     assert found["NDCG@20"]["GraphRanker"] > 1.2 * found["NDCG@20"]["popularity"]
     with pytest.raises(ParameterError, match="hidden whole"):
         cold_lists.bench_cold_lists(Path(), 0, "ml-100k-cold", **how | {"validation": True})

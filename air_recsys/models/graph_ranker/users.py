@@ -518,8 +518,8 @@ def with_content(state: FittedState, data: Interactions, seed: int) -> FittedSta
     rng, values, told = np.random.default_rng(seed), dict(state.chosen.values), ""
     if data.item_features is not None:
         sources, ranker = most_liked_items(data), ready_state(state)
-        users = rng.permutation(np.flatnonzero(ranker.with_items()))[:_SCORED]
-        scores, seen = ranker.scorers.scores(users)[:, sources], ranker.own[users].toarray()[:, sources] > 0
+        asked = rng.permutation(np.flatnonzero(ranker.with_items()))[:_SCORED]
+        scores, seen = ranker.scorers.scores(asked)[:, sources], ranker.own[asked].toarray()[:, sources] > 0
         known = data.item_features.values[sources].astype(np.float64)
         if (of_items := Content.of(known, scores.T)) is not None:
             share = float(np.clip(1 - np.mean(_liked_items(data)), *_SHARES))
@@ -528,9 +528,9 @@ def with_content(state: FittedState, data: Interactions, seed: int) -> FittedSta
             told += f"; features of items tell {of_items.gain:.0%} of scores, new ones count {of_items.reach:.2f}"
     if data.user_features is not None:
         likes = interaction_pattern(data)
-        users, items = some_with_likes(data), rng.permutation(np.flatnonzero(_liked_items(data)))[:_SCORED]
-        known = data.user_features.values[users].astype(np.float64)
-        values_of = likes[users][:, items].toarray().astype(np.float64)
+        some, columns = some_with_likes(data), rng.permutation(np.flatnonzero(_liked_items(data)))[:_SCORED]
+        known = data.user_features.values[some].astype(np.float64)
+        values_of = likes[some][:, columns].toarray().astype(np.float64)
         if (of_users := Content.of(known, values_of, sure=True)) is not None:
             values |= of_users.values_of("user")
             told += f"; features of users tell {of_users.gain:.1%} of likes"
@@ -545,12 +545,12 @@ def with_content(state: FittedState, data: Interactions, seed: int) -> FittedSta
     elif weights is not None:
         weights = weights.copy()
         weights.resize((data.n_items, data.n_items))
-    rows = [padded(each, n) for each, n in zip(factors.arrays(), n_new * 2, strict=True)]
+    users, items, user_biases, item_biases = map(padded, factors.arrays(), n_new * 2)
     assert state.source_factors is not None
     return replace(
         state,
         data=data,
-        factors=Factors(*rows, factors.mean),
+        factors=Factors(users, items, user_biases, item_biases, factors.mean),
         item_weights=weights,
         source_factors=padded(state.source_factors, n_new[1]),
         chosen=replace(state.chosen, values=values, line=state.chosen.line + told.replace("%", " %")),
