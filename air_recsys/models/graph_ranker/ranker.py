@@ -262,7 +262,7 @@ class GraphRanker(Recommender):
         True
         >>> likes = np.kron(np.eye(2), np.ones((3, 4)))
         >>> likes[0, 0] = 0
-        >>> films = pd.DataFrame({"war": [1, 1, 1, 1, 0, 0, 0, 0, 1, 0]}, index=range(10))  # two of them are new
+        >>> films = pd.DataFrame({"war": [1, 1, 1, 1, 0, 0, 0, 0, 1, 0]}, index=[*range(10)])  # two of them are new
         >>> model = GraphRanker(settings={}, device="cpu").fit(likes, item_features=films)
         >>> model.recommend([0, 5], n=1, items=[8, 9])["item"].tolist()
         [8, 9]
