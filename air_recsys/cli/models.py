@@ -102,15 +102,13 @@ def train(
         _write(other.fit(known.beside(data, table)), model, json_file)
         return
     if ranking:
-        kinds = ("features", "id-column", "similarity")
-        of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
-        options.refuse_unread("--ranking", "--preset", *of_sides, "--snapshots")
+        options.refuse_unread("--ranking", "--preset", "--user-similarity", "--item-similarity", "--snapshots")
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
         likes = read_ratings(file, timestamp=timestamp, **table.reading(likes=True))
         typer.echo(repr(likes))
-        ranker = GraphRanker(**of_ranker)
+        likes, ranker = known.beside(likes, table), GraphRanker(**of_ranker)
         _fit(ranker, likes, checkpoint, every)
         _write_ranker(ranker, model, json_file)
         return

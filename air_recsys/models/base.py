@@ -70,6 +70,8 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     state, make a shallow copy, ``copy.copy(model)``: it shares the arrays and never changes.
     """
 
+    reads_features: ClassVar[bool] = False  # of users and items, and no given graphs
+
     @property
     def clips(self) -> Clip:
         """The limit of scores, see `air_recsys.models.ratings.limited`."""
@@ -112,11 +114,9 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         data = self.as_data(interactions)
         if data.weights is not None and "weight" not in self.columns_read:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
-        if any(data.n_features):
-            raise DataError(
-                f"{type(self).__name__} reads no features and no similarities of users and items, found interactions "
-                "with some"
-            )
+        if any(data.has_places) or (any(data.n_features) and not self.reads_features):
+            kinds = "no given similarities" if self.reads_features else "no features and no similarities"
+            raise DataError(f"{type(self).__name__} reads {kinds} of users and items, found interactions with some")
         self.check(data)
         check_kept(data, stacklevel=4)
         return data

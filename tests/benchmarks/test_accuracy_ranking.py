@@ -1,9 +1,11 @@
 """Figures of lists are those of LightGCN's definition, no system sees the test, and every one can be trained."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -12,14 +14,17 @@ from air_recsys.evaluation.experiment import Costs, Question, check_sealed, rate
 from air_recsys.evaluation.folds import Fold, users_asked
 from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
 from air_recsys.evaluation.system import System
+from air_recsys.exceptions import DataWarning, ParameterError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
+from benchmarks.accuracy import cold_lists
 from benchmarks.accuracy import ranking_systems as of_systems
 from benchmarks.accuracy.experiments import experiment, published_figures
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
+from benchmarks.accuracy.peers.described import ContentNeighbors, HybridFactors
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, ranking, user_ndcg
 from benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
@@ -214,7 +219,8 @@ def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_o
 
 def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
     _, default, cases = read_cases("ranking")
-    assert {name for name in cases if not name.startswith("rated-")} == set(RANKING_SETS)
+    others = {name for name in cases if name.startswith("rated-") or name.endswith("-cold")}
+    assert set(cases) - others == set(RANKING_SETS)
     assert {"gowalla-order", "yelp2018-order", "games-last"} == set(RANKING_SETS) - set(default)
     for name in ("gowalla", "yelp2018"):
         folder = tmp_path / "implicit" / name
@@ -344,3 +350,30 @@ def test_a_case_has_the_tables_of_its_part(fold, at_once, monkeypatch, how, titl
     ]
     assert "seed 3" in tables[0].protocol
     assert ("held out of the training" in tables[0].protocol) is ("new_users" in how)
+
+
+def test_lists_of_hidden_items_and_for_hidden_users_are_measured(monkeypatch):
+    """On made films with two genres, of which each user likes one."""
+    rng, (n_users, n_items) = np.random.default_rng(0), (80, 250)
+    users, items = np.arange(n_users) % 2, np.arange(n_items) % 2
+    chance = np.where(users[:, None] == items, 0.4, 0.02)
+    data = Interactions.from_csr(sp.csr_array((rng.random(chance.shape) < chance).astype(float)))
+    known = {"item": pd.DataFrame({"genres": np.where(items, "war", "love"), "year": 1990 + np.arange(n_items) % 9})}
+    known["user"] = pd.DataFrame({"age": 20 + users, "gender": np.where(users, "x", "y"), "occupation": "z"})
+    monkeypatch.setattr(cold_lists, "load_movielens", lambda *_: data)
+    monkeypatch.setattr(cold_lists, "known_tables", lambda *_: known)
+    makers = {"content kNN": [partial(ContentNeighbors, 9)], "LightFM's model": [partial(HybridFactors, 0.05, 4)]}
+    monkeypatch.setattr(cold_lists, "_PEERS", makers)
+    how: dict[str, Any] = {"systems": [], "draws": 1, "validation": False, "new_users": False}
+    how |= {"hidden": ["items by genres", "users by age, gender and occupation"]}
+    how["settings"] = {"n_factors": 4, "settings": {}}
+    with pytest.warns(DataWarning, match="left out"):
+        rows = cold_lists.bench_cold_lists(Path(), 0, "ml-100k-cold", **how).tables[0]
+    found = {row["measure"]: row for row in rows}
+    recall = found["recall@20 of hidden items"]
+    assert min(recall["GraphRanker"], recall["LightFM's model"], recall["content kNN"]) > 1.2 * recall["chance"]
+    others = found["NDCG@20 of the others"]
+    assert others["GraphRanker"] > 0.85 * others["without features"]
+    assert found["NDCG@20"]["GraphRanker"] > 1.2 * found["NDCG@20"]["popularity"]
+    with pytest.raises(ParameterError, match="hidden whole"):
+        cold_lists.bench_cold_lists(Path(), 0, "ml-100k-cold", **how | {"validation": True})

@@ -118,6 +118,11 @@ def test_tables_of_features(table, tmp_path):
     assert loaded.interactions_.n_features == (2, 1)
     assert loaded.interactions_.item_ids[-1] == 999
     assert cli("recommend", model, "--user", str(frame["user"].iloc[0]), "--n", "3").status == 0
+    frame[["user", "item"]].to_csv(tmp_path / "likes.csv", index=False)
+    how = ("--ranking", "--set", "settings={}", "--set", "n_factors=3", "--set", "n_steps=3")
+    told = trained(tmp_path / "likes.csv", "--model", model, *files, *how).out
+    assert f"1 features of {len(items)} items, 1 of them without a rating" in told
+    assert "999" in cli("recommend", model, "--user", str(frame["user"].iloc[0]), "--item", "999").out
 
 
 def test_similarities(table, tmp_path):

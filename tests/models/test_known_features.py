@@ -15,7 +15,7 @@ from sealing import parts_of, rewrite
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import CheckpointError, DataError, ModelFileError, NotFittedError, ParameterError
-from air_recsys.models import DMF, BiasModel, GraphRanker, Recommender
+from air_recsys.models import DMF, BiasModel, Recommender
 
 N_USERS, N_ITEMS, N_NEW = 120, 90, 10
 SMALL: dict[str, Any] = {**CPU, "n_factors": 3, "graph_neighbors": 5}
@@ -251,7 +251,7 @@ def test_ratings_too_few_for_factors_go_with_features(solver):
 
 
 def test_models_that_read_no_features_say_so():
-    for who in (BiasModel(), GraphRanker(n_factors=3, settings={}), DMF()):
+    for who in (BiasModel(), DMF()):
         with pytest.raises((DataError, ParameterError), match="reads no features and no similarities"):
             who.fit(of_items().interactions_)
 

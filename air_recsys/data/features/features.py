@@ -17,6 +17,8 @@ from air_recsys.data.ids import IdIndex, as_id_array
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.reading import checked_sparse
 
+_MOST_COLUMNS = 10_000  # of a table: those that tell no rows apart are left out
+
 
 @dataclass(frozen=True, eq=False)
 class Features:
@@ -99,6 +101,11 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
         `ids`, or no columns.
     """
     features = as_pandas(features)
+    if len(shape := np.shape(features)) == 2 and shape[1] > _MOST_COLUMNS:
+        raise DataError(
+            f"expected at most {_MOST_COLUMNS} columns of {kind} features, found {shape[1]}: make fewer, such as 100 "
+            "of scikit-learn's TruncatedSVD"
+        )
     table = features if isinstance(features, pd.DataFrame) else _of_matrix(features, kind, ids)
     numbered = isinstance(table.index, pd.RangeIndex) and table.index.name is None
     column = column_of_ids(kind, list(table.columns)) if numbered else kind

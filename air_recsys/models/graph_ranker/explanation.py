@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels, check_labels, label_of
@@ -107,7 +108,11 @@ def explain(
     check_integer("n", n, minimum=1)
     names = check_labels(labels, item_ids)
     user, item, own = places
-    table, rest = contributions(scorers, own, user, item)
+    n_own, parts_of_item = own.nnz, (np.array([item]), np.ones(1))
+    if scorers.cold is not None:
+        item_ids, parts_of_item = item_ids[scorers.cold.known], scorers.cold.parts(item)
+        own = sp.csr_array(own[:, scorers.cold.known])
+    table, rest = contributions(scorers, own, user, *parts_of_item)
     parts = dict(zip(map(str, table), table.to_numpy().sum(axis=0).tolist(), strict=True)) | rest
     table["contribution"] = table.sum(axis=1)
     table = table.sort_values("contribution", ascending=False, kind="stable").head(n)
@@ -116,43 +121,52 @@ def explain(
     table.insert(1, "label", [label_of(names, each) for each in ids])
     score = float(scorers.scores(np.array([user]))[0, item])
     found = table.reset_index(drop=True)
-    return ListExplanation(*pair, label_of(names, pair[1]), score, found, parts, own.nnz)
+    return ListExplanation(*pair, label_of(names, pair[1]), score, found, parts, n_own)
 
 
-def contributions(scorers: WeightedScorers, own: Csr, user: int, item: int) -> tuple[pd.DataFrame, dict[str, float]]:
-    """What each of a user's items adds to a score by term, one row per item, and what no item adds."""
+def contributions(
+    scorers: WeightedScorers, own: Csr, user: int, items: np.ndarray, shares: np.ndarray
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """What each of a user's items adds to a weighted sum of scores by term, one row per item, and what no item adds.
+
+    `items` and `shares`, (k,), are those of the sum.
+    """
     columns: dict[str, np.ndarray] = {}
     rest: dict[str, float] = {}
     for name, weight in scorers.weights.items():
         scorer = scorers.scorers[name]
         if isinstance(scorer, FactorScorer):
-            columns["factors"], rest["no_items"] = _of_factors(scorer, own, user, item, weight)
+            columns["factors"], rest["no_items"] = _of_factors(scorer, own, user, items, weight * shares)
         else:
             assert isinstance(scorer, ProductScorer)
-            columns["regression"] = _of_regression(scorer, own.indices, user, item, weight)
+            columns["regression"] = _of_regression(scorer, own.indices, user, items, weight * shares)
     return pd.DataFrame(columns, index=own.indices), rest
 
 
-def _of_regression(scorer: ProductScorer, own: np.ndarray, user: int, item: int, weight: float) -> np.ndarray:
+def _of_regression(
+    scorer: ProductScorer, own: np.ndarray, user: int, items: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     left = np.zeros(scorer.own.shape[1])
     row = scorer.left(np.array([user]))
     left[row.indices] = row.data
-    right: Any = scorer.right.rows(own)
-    column = right[:, item] if isinstance(right, np.ndarray) else right[:, [item]].toarray()[:, 0]
+    right: Any = scorer.right.rows(own)[:, items]
+    columns = right if isinstance(right, np.ndarray) else right.toarray()
     length = lengths_of(scorer.products(np.array([user])))[0, 0]
-    return weight * left[own] * column / length
+    return left[own] * (columns @ weights) / length
 
 
-def _of_factors(scorer: FactorScorer, own: Csr, user: int, item: int, weight: float) -> tuple[np.ndarray, float]:
+def _of_factors(
+    scorer: FactorScorer, own: Csr, user: int, items: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, float]:
     """What each item adds, and what remains for a cosine of 0."""
     parts = scorer.sources[own.indices].astype(np.float64) * own.data[:, None]
     length = max(float(np.linalg.norm(parts.sum(axis=0))), np.finfo(np.float32).tiny)
-    cosines = parts @ scorer.items.factors[item].astype(np.float64) / length
-    score = weight * float(scorer.scores(np.array([user]))[0, item])
-    total = float(cosines.sum()) / scorer.temperature
-    floor = score * np.exp(-total)
+    cosines = parts @ scorer.items.factors[items].astype(np.float64).T / length  # (n_own, k)
+    totals = cosines.sum(axis=0) / scorer.temperature
+    floors = weights * scorer.scores(np.array([user]))[0, items] * np.exp(-totals)
     # (e^t - 1) / t, which is 1 at 0
-    return floor * (np.expm1(total) / total if total else 1.0) * cosines / scorer.temperature, float(floor)
+    ratios = np.divide(np.expm1(totals), totals, out=np.ones_like(totals), where=totals != 0)
+    return cosines @ (floors * ratios) / scorer.temperature, float(floors.sum())
 
 
 def _plain(value: Any) -> Any:

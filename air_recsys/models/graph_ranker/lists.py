@@ -62,6 +62,12 @@ def best_lists(
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:
         return items, scores
+    if scorers.cold is not None:  # whose scores are sums in double precision
+        for start in range(0, users.size, size := max(1, _MOST_ENTRIES // scorers.n_items)):
+            block = slice(start, start + size)
+            hidden = None if seen is None else seen[block]
+            items[block], scores[block] = lists_of(scorers.scores(users[block]), n, scorers.reach, hidden, allowed)
+        return items, scores
     on_cpu = scorers.device.type == "cpu"
     size = _users_of_block(scorers.n_items) if on_cpu else max(1, _MOST_ENTRIES // scorers.n_items)
     buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, scorers.device)
@@ -75,14 +81,21 @@ def best_lists(
         items[block], scores[block] = found
         for place in np.flatnonzero(~sure) + start:  # one at a time: they are few
             whole = slice(place, place + 1)
-            every = torch.from_numpy(scorers.scores(users[whole]))
-            left = _left(every, None if seen is None else seen[whole], allowed)
-            places, scores[whole] = ties.best_of(left.numpy(), n, scorers.reach)
-            items[whole] = among(allowed, places)
+            hidden = None if seen is None else seen[whole]
+            items[whole], scores[whole] = lists_of(scorers.scores(users[whole]), n, scorers.reach, hidden, allowed)
 
     for starts in [range(0, users.size, size)] if on_cpu else [[start] for start in range(0, users.size, size)]:
         in_workers(rank, starts)  # a single item in this thread
     return items, scores
+
+
+def lists_of(
+    scores: np.ndarray, n: int, reach: float, seen: Csr | None, allowed: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `best_lists` returns, from scores of all items in double precision, (b, n_items), which it overwrites."""
+    left = _left(torch.from_numpy(scores), seen, allowed)
+    places, found = ties.best_of(left.numpy(), n, reach)
+    return among(allowed, places), found
 
 
 def _users_of_block(n_items: int) -> int:

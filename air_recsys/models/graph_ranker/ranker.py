@@ -15,12 +15,13 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import asked_ids
-from air_recsys.data.interactions import Interactions, as_likes, is_matrix
+from air_recsys.data.interactions import Interactions, as_likes, is_matrix, with_features
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender, check_no_y
+from air_recsys.models.content import Content
 from air_recsys.models.engines.likes import LikesMemory
 from air_recsys.models.engines.protocol import check_memory, naming_what_fits, parse_size
 from air_recsys.models.explain import Labels
@@ -42,10 +43,12 @@ from air_recsys.models.graph_ranker.inputs import (
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
 from air_recsys.models.graph_ranker.users import (
+    of_likes,
     of_new_items,
     of_new_users,
     ready_state,
     settings_of,
+    with_content,
     with_likes,
     without_likes,
 )
@@ -187,6 +190,8 @@ class GraphRanker(Recommender):
     device: str = "auto"
     max_memory: int | str | None = None
 
+    reads_features = True
+
     def check_parameters(self) -> None:
         """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         super().check_parameters()
@@ -209,6 +214,8 @@ class GraphRanker(Recommender):
         checkpoint: Path | None = None,
         every: int = 50,
         resume_from: Path | None = None,
+        user_features: Any = None,
+        item_features: Any = None,
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
 
@@ -232,6 +239,10 @@ class GraphRanker(Recommender):
             Checkpoint to resume from, with the same data and parameters. What the search has found is not searched
             again. The result equals that of an uninterrupted fit, to the bit on a CPU with the same number of threads.
             The seconds before the checkpoint count for `time_budget`.
+        user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
+            Features of users and items, see `Interactions.with_features`; the data may also have them already. Scores
+            of users and items with likes are the same without. Items without likes enter the lists of all users, and
+            users without likes get lists, by features, see `air_recsys.models.content`: both become part of the model.
 
         Raises
         ------
@@ -251,10 +262,18 @@ class GraphRanker(Recommender):
         ...     again = GraphRanker(settings={}, device="cpu").fit(seen, resume_from=file)  # nothing is left to do
         >>> np.array_equal(whole.item_factors_, again.item_factors_)
         True
+        >>> likes = np.kron(np.eye(2), np.ones((3, 4)))
+        >>> likes[0, 0] = 0
+        >>> films = pd.DataFrame({"war": [1, 1, 1, 1, 0, 0, 0, 0, 1, 0]}, index=[*range(10)])  # two of them are new
+        >>> model = GraphRanker(settings={}, device="cpu").fit(likes, item_features=films)
+        >>> model.recommend([0, 5], n=1, items=[8, 9])["item"].tolist()
+        [8, 9]
         """
         check_no_y(y)
         listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
+        if user_features is not None or item_features is not None:
+            data = with_features(data, user_features, item_features, stacklevel=2)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
@@ -272,7 +291,8 @@ class GraphRanker(Recommender):
         """Search and train on checked data, by this process or with other ones, and return the model."""
         planned = self.planned(data)
         with progress_of(file, self.time_budget) as progress, lock_of(self), naming_what_fits(planned, data):
-            self._state = self._learned(data, progress, callbacks, ranks)
+            found = self._learned(of_likes(data), progress, callbacks, ranks)
+            self._state = with_content(found, data, self.random_state) if any(data.n_features) else found
         return self
 
     def memory_plan(self, interactions: Any) -> MemoryPlan:
@@ -372,6 +392,8 @@ class GraphRanker(Recommender):
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
         settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
+        for side in SIDES:
+            Content.of_values(side, state.chosen.values)
         for tried, _ in zip(state.history.to_dict("records"), state.history["ndcg"], strict=True):
             check_settings(RankerSettings.of_values({str(name): value for name, value in tried.items()})._asdict())
         if settings.user_half_life and state.data.timestamps is None:
@@ -446,6 +468,8 @@ class GraphRanker(Recommender):
         ranker = ready_state(state)
         known = (items >= 0) & (users >= 0) & ranker.with_items()[users]
         found = self.unknown_scores(state, users, items)
+        described = (items >= 0) & (users >= 0) & ~known & ranker.answered()[users]
+        found[described] = of_pairs(ranker.scores, users[described], items[described], state.data.n_items).clip(0, 1)
         found[known] = of_pairs(ranker.probabilities, users[known], items[known], state.data.n_items)
         return found
 
@@ -495,7 +519,7 @@ class GraphRanker(Recommender):
             left_out = allowed.left_out(rows, ranker.seen(users) if exclude_seen else None)
             return ranker.best(users, length, left_out, allowed.common)
 
-        popular, served = partial(most_liked, state, length), ranker.with_items()
+        popular, served = partial(most_liked, state, length), ranker.answered()
         how = {"allowed": allowed, "clips": False, "popular": popular, "served": served}
         return recommend_with(best, state, asked, length, **how)
 
@@ -533,7 +557,7 @@ class GraphRanker(Recommender):
         places = user, ranker.first + item, ranker.own[[user]]
         return explain(ranker.scorers, ranker.item_ids(), (user_id, item_id), places, n, labels)
 
-    def fold_in(self, interactions: Any, *, side: Side = "user") -> Self:
+    def fold_in(self, interactions: Any, *, side: Side = "user", features: Any = None) -> Self:
         """A model of new users (or items) alone, for all questions; this model does not change.
 
         It has the new users and all items of this model (with ``side="item"`` all users and the new items), and
@@ -551,6 +575,9 @@ class GraphRanker(Recommender):
             needed where the settings read them.
         side : {"user", "item"}
             What the new rows are.
+        features : DataFrame or ndarray, optional
+            Features of the new rows, as in `AIR.fold_in`, for models that were trained with features: rows without
+            interactions, which may then be None, follow from them.
 
         Raises
         ------
@@ -570,11 +597,13 @@ class GraphRanker(Recommender):
         """
         check_choice("side", side, SIDES)
         state = self._fitted()
-        data = new_rows(state, interactions, side, read=partial(as_likes, timed=True), zeros_count=False)
+        data = new_rows(
+            state, interactions, side, read=partial(as_likes, timed=True), features=features, zeros_count=False
+        )
         found = of_new_users(state, data) if side == "user" else of_new_items(state, data)
         return copy.copy(self).take_state(found)
 
-    def partial_fit(self, interactions: Any) -> Self:
+    def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
         """Take in new likes of known users, new users and new items, without a new training.
 
         A like counts in the next list. The regression of known items stays; a new item gets that on its strongest
@@ -586,6 +615,8 @@ class GraphRanker(Recommender):
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
             As for `fit`; positions of a matrix are ids here too. A pair that is there already counts once.
+        user_features, item_features : DataFrame, optional
+            Features of new users and items, with the columns of `fit`, those without likes included.
 
         Raises
         ------
@@ -606,7 +637,7 @@ class GraphRanker(Recommender):
         if is_matrix(interactions):
             check_rows(self._fitted(), data)
         with lock_of(self):
-            self._state = with_likes(self._fitted(), data)
+            self._state = with_likes(self._fitted(), data, user_features, item_features)
         return self
 
     def without(self, state: FittedState, left: Left) -> FittedState:

@@ -183,13 +183,36 @@ class FactorScorer(NamedTuple):
         return self._replace(users=user_factors(own, self.sources))
 
 
+class ColdItems(NamedTuple):
+    """Items without likes, whose scores are sums of those of other items, see `air_recsys.models.content`."""
+
+    places: np.ndarray  # of the cold items, ascending
+    known: np.ndarray  # positions of all others, ascending
+    sources: np.ndarray  # of those that the scores follow from, among the others, (n,)
+    weights: np.ndarray  # (n, n_cold)
+
+    def among(self, scores: np.ndarray) -> np.ndarray:
+        """The scores of all items, (b, n_items), from those of the others."""
+        found = np.empty((len(scores), self.places.size + self.known.size))
+        found[:, self.known] = scores
+        found[:, self.places] = scores[:, self.sources] @ self.weights
+        return found
+
+    def parts(self, item: int) -> tuple[np.ndarray, np.ndarray]:
+        """The others, by their positions among these, that the score of an item is a sum of, and their weights."""
+        if item in self.places:
+            return self.sources, self.weights[:, np.searchsorted(self.places, item)]
+        return np.searchsorted(self.known, [item]), np.ones(1)
+
+
 class WeightedScorers(NamedTuple):
     """The weighted sum of the scores of some scorers."""
 
-    scorers: Mapping[str, Scorer]
+    scorers: Mapping[str, Scorer]  # of items that are not cold
     weights: Mapping[str, float]  # of each of them, by the same names
     n_items: int
     device: torch.device = _CPU  # where lists are made
+    cold: ColdItems | None = None
 
     def on(self, device: torch.device) -> WeightedScorers:
         """The scorers that make lists on a device."""
@@ -203,13 +226,15 @@ class WeightedScorers(NamedTuple):
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, float64, (b, n_items)."""
-        scores = np.zeros((users.size, self.n_items))
+        n_cold = 0 if self.cold is None else self.cold.places.size
+        scores = np.zeros((users.size, self.n_items - n_cold))
         for name, weight in self.weights.items():
             scores += weight * self.scorers[name].scores(users)
-        return scores
+        return scores if self.cold is None else self.cold.among(scores)
 
     def for_users(self, own: Csr) -> WeightedScorers:
         """The scorers of other users, by how much their items count, (b, n_items)."""
+        own = own if self.cold is None else sp.csr_array(own[:, self.cold.known])
         return self._replace(scorers={name: each.for_users(own) for name, each in self.scorers.items()})
 
 

@@ -14,6 +14,11 @@ All factors of items then take further steps of their training, as many as the s
 in a stream of likes, lists lose much where the factors stay, and nothing where the regression does. The factors of
 users are what their items make them. New items that are folded in are the same without steps: their users count them,
 and scores are divided by the lengths over all items, of which only the new ones are answered.
+
+Items without likes whose features are known take part in no training and in no length: their scores follow from those
+of other items by `air_recsys.models.content`, until they have likes and become new items. For users without likes
+whose features are known lists are made by the shares of the users who have each item, and the same sum of how far the
+likes of other users are from these.
 """
 
 from __future__ import annotations
@@ -29,24 +34,36 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.content import Content, most_liked_items, some_with_likes
 from air_recsys.models.forgetting import Left, kept
 from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     counted,
+    interaction_pattern,
     item_gains,
     ones_of,
     own_items,
     strengths,
 )
-from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.lists import best_lists, lists_of
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
-from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, ScaledColumns, Scorer, WeightedScorers
+from air_recsys.models.graph_ranker.scorers import (
+    ColdItems,
+    FactorScorer,
+    ProductScorer,
+    ScaledColumns,
+    Scorer,
+    WeightedScorers,
+)
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_signs
 from air_recsys.models.partial_fit import merge
 from air_recsys.models.ranking.lists import shares_of_users
 from air_recsys.models.state import FittedState
+
+_SCORED = 300  # users, or items, by whose scores the features of the others are judged
+_SHARES = (0.02, 0.5)  # of the items that may be new in lists by which their place is found
 
 
 class RankerState(NamedTuple):
@@ -58,9 +75,14 @@ class RankerState(NamedTuple):
     own: Csr  # how much each item of a user counts, (n_users, number of items scored)
     first: int = 0  # the first item that is answered: of those scored all, or new ones alone
 
+    described: UserShares | None = None  # of users without items
+
     def scores(self, users: np.ndarray) -> np.ndarray:
-        """The scores of all items for some users, (b, n_items)."""
-        return self.scorers.scores(users)[:, self.first :]
+        """The scores of all items for some users, (b, n_items), by features of those without items."""
+        scores = self.scorers.scores(users)[:, self.first :]
+        if self.described is not None and (others := ~self.with_items()[users]).any():
+            scores[others] = self.described.of(users[others])
+        return scores
 
     def best(
         self, users: np.ndarray, n: int, seen: Csr | None, allowed: np.ndarray | None
@@ -72,6 +94,10 @@ class RankerState(NamedTuple):
                 shape = len(users), self.scorers.n_items
                 seen = sp.csr_array((seen.data, seen.indices + self.first, seen.indptr), shape=shape)
         items, scores = best_lists(self.scorers, users, n, seen=seen, allowed=allowed)
+        if self.described is not None and (others := np.flatnonzero(~self.with_items()[users])).size:
+            hidden = None if seen is None else seen[others]
+            found = lists_of(self.described.of(users[others]), n, 1.0, hidden, allowed)
+            items[others], scores[others] = found
         return np.where(items < 0, -1, items - self.first), scores
 
     def seen(self, users: np.ndarray) -> Csr:
@@ -87,7 +113,7 @@ class RankerState(NamedTuple):
     def listed_scores(self, users: np.ndarray) -> np.ndarray:
         """What lists are made by, (b, n_items): scores, of users without items the share who have each item."""
         scores = self.scores(users)
-        scores[~self.with_items()[users]] = shares_of_users(self.fitted)
+        scores[~self.answered()[users]] = shares_of_users(self.fitted)
         return scores
 
     def probabilities(self, users: np.ndarray) -> np.ndarray:
@@ -96,8 +122,14 @@ class RankerState(NamedTuple):
         return self.fitted.calibration.of_scores(self.scorers.scores(users), self.own[users])[:, self.first :]
 
     def with_items(self) -> np.ndarray:
-        """Whether each user has any item, (n_users,); of those without any the scores say nothing."""
-        return np.diff(self.own.indptr) > 0
+        """Whether each user has any item that is not cold, (n_users,); of others the scorers say nothing."""
+        cold = self.scorers.cold
+        return np.diff((self.own if cold is None else self.own[:, cold.known]).indptr) > 0
+
+    def answered(self) -> np.ndarray:
+        """Whether scores tell of each user, by items or by features, (n_users,)."""
+        with_items = self.with_items()
+        return with_items if self.described is None else np.ones_like(with_items)
 
     def popularity(self) -> WeightedScorers:
         """The scores of one user of whom nothing is known: the share of the users who have each item."""
@@ -106,6 +138,22 @@ class RankerState(NamedTuple):
         columns = ScaledColumns(shares[None].astype(np.float32), np.ones(shares.size))
         scorer = ProductScorer(sp.csr_array(one), columns, one[0])
         return WeightedScorers({"popular": scorer}, {"popular": 1.0}, self.fitted.data.n_items)
+
+
+class UserShares(NamedTuple):
+    """The share of users like a user without likes who have each item, see `air_recsys.models.content`."""
+
+    features: np.ndarray  # of the users that are asked for, (n_users, g)
+    weights: Callable[[np.ndarray], np.ndarray]  # of the likes of users that these follow from
+    likes: Csr  # theirs, (n, n_items)
+    shares: np.ndarray  # of all users, (n_items,)
+    cold: ColdItems | None
+
+    def of(self, users: np.ndarray) -> np.ndarray:
+        """The shares for some users, (b, n_items)."""
+        weights = self.weights(self.features[users].astype(np.float64)).T  # (b, n)
+        found = weights @ self.likes + (1 - weights.sum(axis=1, keepdims=True)) * self.shares
+        return found if self.cold is None else self.cold.among(found[:, self.cold.known])
 
 
 def settings_of(state: FittedState) -> RankerSettings:
@@ -125,31 +173,93 @@ def _ready(state: FittedState) -> RankerState:
     own = own_items(pattern, data, settings)
     if state.trained is not None:
         return _of_users(state, own)
-    trend = item_gains(data, settings)
+    trend, cold = item_gains(data, settings), _cold_items(state)
+    items, weights, served = _items_of(state), state.item_weights, own
+    if cold is not None:
+        known = cold.known
+        pattern, served, trend = sp.csr_array(pattern[:, known]), sp.csr_array(own[:, known]), trend[known]
+        items = ItemFactors(items.sources[known], items.targets[known])
+        weights = None if weights is None else _among(weights, known)
 
     def factors() -> Scorer:
-        assert state.source_factors is not None
-        items = ItemFactors(state.source_factors, state.factors.item_factors)
         return FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
 
     def regression() -> Scorer:
-        assert state.item_weights is not None
-        return regression_scorer(pattern, own, state.item_weights, trend, settings)
+        assert weights is not None
+        return regression_scorer(pattern, served, weights, trend, settings)
 
     makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
     scorers = {name: makers[name]() for name in settings.weights}
-    return RankerState(state, settings, WeightedScorers(scorers, settings.weights, data.n_items), own)
+    weighted = WeightedScorers(scorers, settings.weights, data.n_items, cold=cold)
+    return RankerState(state, settings, weighted, own, described=_user_shares(state, cold))
+
+
+def _items_of(state: FittedState) -> ItemFactors:
+    assert state.source_factors is not None
+    return ItemFactors(state.source_factors, state.factors.item_factors)
+
+
+def _among(weights: Csr | np.ndarray, items: np.ndarray) -> Csr | np.ndarray:
+    """The weights of a regression among some items."""
+    outer = np.ix_(items, items)
+    return weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
+
+
+def untrained_items(state: FittedState) -> np.ndarray:
+    """The items that took part in no training and have no likes since, ascending; none without features."""
+    return np.flatnonzero(_blank_items(state, state.data) & ~_liked_items(state.data))
+
+
+def _blank_items(state: FittedState, data: Interactions) -> np.ndarray:
+    """Which items of data that begin with those of a state have no factors there; none without features."""
+    blank = np.zeros(data.n_items, dtype=bool)
+    if state.features("item") is not None:
+        targets = state.factors.item_factors
+        blank[len(targets) :] = True
+        blank[: len(targets)] = ~targets.any(axis=1)
+    return blank
+
+
+def _liked_items(data: Interactions) -> np.ndarray:
+    return np.bincount(data.item_index, minlength=data.n_items) > 0
+
+
+def _cold_items(state: FittedState) -> ColdItems | None:
+    """The items without likes whose scores follow from features; None where there are none."""
+    content, places, features = (
+        Content.of_values("item", state.chosen.values),
+        untrained_items(state),
+        state.features("item"),
+    )
+    if content is None or features is None or not places.size:
+        return None
+    known, values = np.setdiff1d(np.arange(state.data.n_items), places), features.values.astype(np.float64)
+    sources = most_liked_items(state.data)
+    weights = content.reach * content.solver(values[sources])(values[places])
+    return ColdItems(places, known, np.searchsorted(known, sources), weights)
+
+
+def _user_shares(state: FittedState, cold: ColdItems | None) -> UserShares | None:
+    content, features = Content.of_values("user", state.chosen.values), state.features("user")
+    if content is None or features is None:
+        return None
+    users, shares, values = some_with_likes(state.data), shares_of_users(state), features.values
+    likes = interaction_pattern(state.data)[users]
+    return UserShares(values, content.solver(values[users].astype(np.float64)), likes, shares, cold)
 
 
 def _of_users(state: FittedState, own: Csr) -> RankerState:
     """New users alone, by how much each of their items counts."""
-    trained = ready_state(state.origin)
-    return RankerState(state, trained.settings, trained.scorers.for_users(own), own)
+    trained, features = ready_state(state.origin), state.features("user")
+    described = trained.described
+    if described is not None and features is not None:
+        described = described._replace(features=features.values)
+    return RankerState(state, trained.settings, trained.scorers.for_users(own), own, described=described)
 
 
 def _of_items(state: FittedState, whole: FittedState) -> RankerState:
     """New items alone, by a state that has them after the others."""
-    return ready_state(whole)._replace(fitted=state, first=state.origin.data.n_items)
+    return ready_state(whole)._replace(fitted=state, first=state.origin.data.n_items, described=None)
 
 
 def _pattern_of(state: FittedState) -> Csr:
@@ -238,6 +348,9 @@ def _beside(state: FittedState, new: Interactions) -> FittedState:
         duplicates=None,
         allow_negative=True,
     )
+    if known.item_features is not None and new.item_features is not None:
+        both = [known.item_features.values, new.item_features.values]
+        data.item_features = replace(known.item_features.grown(data.n_items), values=np.concatenate(both))
     return _followed(state, data, new.n_ratings)
 
 
@@ -248,14 +361,18 @@ def _of_kind(new: Interactions, known: Interactions) -> Interactions:
     ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
     pairs = new.user_index, new.item_index
     how: dict[str, Any] = {"timestamps": new.timestamps, "weights": weights}
-    return Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, **how)
+    same = Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, empty=True, **how)
+    same.item_features = new.item_features
+    return same
 
 
-def with_likes(state: FittedState, new: Interactions) -> FittedState:
-    """A state with new likes taken in."""
+def with_likes(
+    state: FittedState, new: Interactions, user_features: Any = None, item_features: Any = None
+) -> FittedState:
+    """A state with new likes, and features of new rows, taken in."""
     state.check_whole()
     check_signs(state, new.ratings)
-    data, older = merge(state.data, _of_kind(new, state.data))
+    data, older = merge(state.data, _of_kind(new, state.data), user_features, item_features)
     n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
     n_new_items = state.n_new_items + data.n_items - state.data.n_items
     grown = replace(state, named={}, n_new_items=n_new_items)
@@ -271,8 +388,7 @@ def without_likes(state: FittedState, left: Left) -> FittedState:
     weights, sources = state.item_weights, state.source_factors
     assert sources is not None
     if weights is not None and rows.size < state.data.n_items:
-        outer = np.ix_(rows, rows)
-        weights = weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
+        weights = _among(weights, rows)
     factors = draft.factors._replace(item_factors=draft.factors.item_factors[: rows.size])
     return _followed(replace(draft, factors=factors, item_weights=weights, source_factors=sources[rows]), left.data)
 
@@ -290,14 +406,15 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     else:
         pattern = _with_added(_pattern_of(state), data, n_added)
     own = own_items(pattern, data, settings)
-    assert state.source_factors is not None
-    items = ItemFactors(state.source_factors, state.factors.item_factors)
-    if data.n_items > len(items.sources):
-        columns = _new_columns(pattern, settings, len(items.sources))
-        weights = None if weights is None else _grown(weights, columns)
-        items = _grown_factors(items, columns, pattern, own)
+    items = _items_of(state)
+    blank, liked = _blank_items(state, data), _liked_items(data)
+    new = np.union1d(np.flatnonzero(blank & liked), np.arange(len(items.sources), data.n_items))
+    if new.size:
+        columns = _new_columns(pattern, settings, new)
+        weights = None if weights is None else _grown(weights, columns, new)
+        items = _grown_factors(items, columns, pattern, own, new)
     if n_steps:
-        items = continued_factors(pattern, items, n_steps, data.n_ratings)
+        items = _continued(items, pattern, ~blank | liked, n_steps, data.n_ratings)
     if n_added is None or n_steps or settings.user_half_life:
         users = user_factors(own, items.sources)
     else:  # the others have the items that they had
@@ -337,32 +454,104 @@ def _steps_due(n_trained: int, before: int, after: int) -> int:
     return int(n_trained * np.log(after)) - int(n_trained * np.log(before))
 
 
-def _new_columns(pattern: Csr, settings: RankerSettings, n_known: int) -> Csr:
-    """The columns of H of the items from `n_known` on, (n_items, n_new)."""
+def _continued(items: ItemFactors, pattern: Csr, trained: np.ndarray, n_steps: int, seed: int) -> ItemFactors:
+    """The factors after further steps; those of items that are not trained stay."""
+    if trained.all():
+        return continued_factors(pattern, items, n_steps, seed)
+    found = ItemFactors(*(each.copy() for each in items))
+    own = ItemFactors(*(each[trained] for each in items))
+    for each, further in zip(
+        found, continued_factors(sp.csr_array(pattern[:, trained]), own, n_steps, seed), strict=True
+    ):
+        each[trained] = further
+    return found
+
+
+def _new_columns(pattern: Csr, settings: RankerSettings, new: np.ndarray) -> Csr:
+    """The columns of H of new items, (n_items, n_new)."""
     normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
-    return columns_of_items(normalised, np.arange(n_known, pattern.shape[1]), settings.regression_penalty)
+    return columns_of_items(normalised, new, settings.regression_penalty)
 
 
-def _grown(weights: Csr | np.ndarray, columns: Csr) -> Csr | np.ndarray:
+def _grown(weights: Csr | np.ndarray, columns: Csr, new: np.ndarray) -> Csr | np.ndarray:
     """H with columns, and rows, for new items."""
-    n_known, n_items = weights.shape[0], columns.shape[0]
+    n_items, others = columns.shape[0], np.setdiff1d(np.arange(columns.shape[0]), new)
+    weights = weights if others.size == weights.shape[0] else _among(weights, others)
     if isinstance(weights, np.ndarray):
         grown = np.zeros((n_items, n_items), dtype=weights.dtype)
-        grown[:n_known, :n_known] = weights
-        grown[:, n_known:] = columns.toarray()
-        grown[n_known:, :n_known] = grown[:n_known, n_known:].T
+        grown[np.ix_(others, others)] = weights
+        grown[:, new] = columns.toarray()
+        grown[np.ix_(new, others)] = grown[np.ix_(others, new)].T
         return grown
-    known = columns[:n_known]
-    return sp.csr_array(sp.block_array([[weights, known], [known.T, columns[n_known:]]], format="csr"))
+    known, places = columns[others], np.argsort(np.concatenate([others, new]))
+    whole = sp.csr_array(sp.block_array([[weights, known], [known.T, columns[new]]], format="csr"))
+    return whole if new[0] == others.size else sp.csr_array(whole[places][:, places])
 
 
-def _grown_factors(items: ItemFactors, columns: Csr, pattern: Csr, own: Csr) -> ItemFactors:
+def _grown_factors(items: ItemFactors, columns: Csr, pattern: Csr, own: Csr, new: np.ndarray) -> ItemFactors:
     """The factors of the known items and of new ones."""
-    n_known = len(items.sources)
-    of_known = abs(columns[:n_known]).T  # (n_new, n_known)
+    others = np.setdiff1d(np.arange(columns.shape[0]), new)
+    known = ItemFactors(*(each[others] for each in items))
+    of_known = abs(columns[others]).T  # (n_new, n_known)
     totals = np.maximum(np.asarray(of_known.sum(axis=1), dtype=np.float64), np.finfo(np.float32).tiny)
-    sources = (of_known @ items.sources) / totals[:, None]
-    users = user_factors(sp.csr_array(own[:, :n_known]), items.sources)
-    targets = user_factors(sp.csr_array(pattern[:, n_known:].T), users)
-    added = ItemFactors(sources.astype(np.float32), targets)
-    return ItemFactors(*(np.concatenate(parts) for parts in zip(items, added, strict=True)))
+    sources = (of_known @ known.sources) / totals[:, None]
+    users = user_factors(sp.csr_array(own[:, others]), known.sources)
+    added = ItemFactors(sources.astype(np.float32), user_factors(sp.csr_array(pattern[:, new].T), users))
+    places = np.argsort(np.concatenate([others, new]))
+    return ItemFactors(*(np.concatenate(parts)[places] for parts in zip(known, added, strict=True)))
+
+
+def of_likes(data: Interactions) -> Interactions:
+    """Interactions without what features added after the last user and the last item with likes."""
+    sizes = [
+        len(index) if features is None else int(rows.max()) + 1
+        for index, features, rows in (
+            (data.users, data.user_features, data.user_index),
+            (data.items, data.item_features, data.item_index),
+        )
+    ]
+    return data if sizes == [data.n_users, data.n_items] else data.over(*map(np.arange, sizes))
+
+
+def with_content(state: FittedState, data: Interactions, seed: int) -> FittedState:
+    """A state of `of_likes` with all users and items of the data, and how those without likes follow from features."""
+    rng, values, told = np.random.default_rng(seed), dict(state.chosen.values), ""
+    if data.item_features is not None:
+        sources, ranker = most_liked_items(data), ready_state(state)
+        asked = rng.permutation(np.flatnonzero(ranker.with_items()))[:_SCORED]
+        scores, seen = ranker.scorers.scores(asked)[:, sources], ranker.own[asked].toarray()[:, sources] > 0
+        known = data.item_features.values[sources].astype(np.float64)
+        if (of_items := Content.of(known, scores.T)) is not None:
+            share = float(np.clip(1 - np.mean(_liked_items(data)), *_SHARES))
+            of_items = of_items.placed(known, scores, seen, share, seed)
+            values |= of_items.values_of("item")
+            told += f"; features of items tell {of_items.gain:.0%} of scores, new ones count {of_items.reach:.2f}"
+    if data.user_features is not None:
+        likes = interaction_pattern(data)
+        some, columns = some_with_likes(data), rng.permutation(np.flatnonzero(_liked_items(data)))[:_SCORED]
+        known = data.user_features.values[some].astype(np.float64)
+        values_of = likes[some][:, columns].toarray().astype(np.float64)
+        if (of_users := Content.of(known, values_of, sure=True)) is not None:
+            values |= of_users.values_of("user")
+            told += f"; features of users tell {of_users.gain:.1%} of likes"
+    n_new = data.n_users - state.data.n_users, data.n_items - state.data.n_items
+
+    def padded(rows: np.ndarray, n_rows: int) -> np.ndarray:
+        return np.pad(rows, [(0, n_rows), *[(0, 0)] * (rows.ndim - 1)])
+
+    factors, weights = state.factors, state.item_weights
+    if isinstance(weights, np.ndarray):
+        weights = np.pad(weights, (0, n_new[1]))
+    elif weights is not None:
+        weights = weights.copy()
+        weights.resize((data.n_items, data.n_items))
+    users, items, user_biases, item_biases = map(padded, factors.arrays(), n_new * 2)
+    assert state.source_factors is not None
+    return replace(
+        state,
+        data=data,
+        factors=Factors(users, items, user_biases, item_biases, factors.mean),
+        item_weights=weights,
+        source_factors=padded(state.source_factors, n_new[1]),
+        chosen=replace(state.chosen, values=values, line=state.chosen.line + told.replace("%", " %")),
+    )
