@@ -105,8 +105,9 @@ def train(
         kinds = ("features", "id-column", "similarity")
         of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
         options.refuse_unread("--ranking", "--preset", *of_sides, "--snapshots")
-        of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
-            settings, GraphRanker()
+        of_kinds = {} if table.target is None else {"target": table.target}
+        of_ranker: dict[str, Any] = (
+            {"random_state": seed, "device": device} | of_kinds | options.parse_settings(settings, GraphRanker())
         )
         likes = read_ratings(file, timestamp=timestamp, **table.reading(likes=True))
         typer.echo(repr(likes))

@@ -139,7 +139,7 @@ def _alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
     """The same ratings over other ids."""
-    return Interactions(
+    same = Interactions(
         users.lookup(_alike(data.user_ids, users.ids))[data.user_index],
         items.lookup(_alike(data.item_ids, items.ids))[data.item_index],
         data.ratings,
@@ -148,4 +148,7 @@ def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
         timestamps=data.timestamps,
         weights=data.weights,
         allow_negative=True,
+        empty=True,
     )
+    same.kinds = data.kinds and data.kinds.each(lambda each: _over(each, users, items))
+    return same

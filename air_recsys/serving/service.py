@@ -281,6 +281,11 @@ class Service:
             given["weight"] = [1.0 if weight is None else weight for weight in given["weight"]]
         if "timestamp" in given and now._data.timestamps is None:
             raise DataError("expected no timestamps, as this model was trained without, found some")
+        if "kind" in given:
+            if now._data.kinds is None:
+                raise DataError("expected likes without a kind, as this model was trained on one kind, found some")
+            given["target"] = target = now._data.kinds.target
+            given["kind"] = [target if each is None else each for each in given["kind"]]
         told = told_of_new(np.array(given["rating"]), now._data.ratings) if kind == "ratings" else ""
         notes = [told] if told else []
         try:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels, check_labels, label_of
@@ -126,11 +127,21 @@ def contributions(scorers: WeightedScorers, own: Csr, user: int, item: int) -> t
     for name, weight in scorers.weights.items():
         scorer = scorers.scorers[name]
         if isinstance(scorer, FactorScorer):
-            columns["factors"], rest["no_items"] = _of_factors(scorer, own, user, item, weight)
+            columns["factors"], rest["no_items"] = _of_factors(
+                scorer, _for_others(scorer, own, user, item), user, item, weight
+            )
         else:
             assert isinstance(scorer, ProductScorer)
             columns["regression"] = _of_regression(scorer, own.indices, user, item, weight)
+            columns["regression"] *= _for_others(scorer, own, user, item).data != 0
     return pd.DataFrame(columns, index=own.indices), rest
+
+
+def _for_others(scorer: FactorScorer | ProductScorer, own: Csr, user: int, item: int) -> Csr:
+    """How much the items of a user count for an item, which does not count for itself where lists may hold it."""
+    if scorer.beside is None or item not in scorer.beside[[user]].indices:
+        return own
+    return sp.csr_array((np.where(own.indices == item, 0, own.data), own.indices, own.indptr), shape=own.shape)
 
 
 def _of_regression(scorer: ProductScorer, own: np.ndarray, user: int, item: int, weight: float) -> np.ndarray:

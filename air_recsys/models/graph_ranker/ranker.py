@@ -15,8 +15,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import asked_ids
-from air_recsys.data.interactions import Interactions, as_likes, is_matrix
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
+from air_recsys.data.interactions import Interactions, Kinds, is_matrix
+from air_recsys.data.likes import as_likes
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, ParameterWarning, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
@@ -37,6 +38,7 @@ from air_recsys.models.graph_ranker.inputs import (
     interaction_times,
     interaction_values,
     own_items,
+    rows_of_some,
     some_users,
 )
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
@@ -121,6 +123,10 @@ class GraphRanker(Recommender):
         Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
         Where the factors are trained: "cpu", "cuda", ..., or "auto", the GPU where there is one.
+    target : str, optional
+        The kind of events that lists are for, such as "purchase" where a column ``kind`` has views, carts and
+        purchases. How much events of other kinds count is learned on hidden ones of the target, and said in
+        `search_line_`: pairs are hidden with all of their events. Lists leave out what users have of the target alone.
     max_memory : int or str, optional
         Bytes, or text such as "8GB": a fit that would take more, see `memory_plan`, is an error before any work. None:
         the memory of the machine.
@@ -183,6 +189,7 @@ class GraphRanker(Recommender):
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
+    target: str | None = None
     max_memory: int | str | None = None
 
     def check_parameters(self) -> None:
@@ -253,6 +260,9 @@ class GraphRanker(Recommender):
         check_no_y(y)
         listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
+        _check_kinds(data, self.target)
+        if data.kinds is not None and self.settings is None:
+            _tell_what_cannot_be_learned(data, data.kinds)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
@@ -293,6 +303,9 @@ class GraphRanker(Recommender):
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
         selected = self._selected(data, progress, ranks)
         settings = selected.settings
+        if data.kinds is not None:
+            data = copy.copy(data)
+            data.kinds = data.kinds and data.kinds._replace(worths=selected.worths)
         pattern = counted(data, settings)
         training = self._training(pattern, selected.n_steps > 0, ranks)
         factors = progress.trained(training, selected.n_steps, callbacks)
@@ -340,9 +353,18 @@ class GraphRanker(Recommender):
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
         seed, times = self.random_state, None if self.validation in ("random", "users") else interaction_times(data)
-        pattern = some_users(interaction_values(data), seed, MOST_SEARCHED)
+        values = interaction_values(data)
+        pattern = some_users(values, seed, MOST_SEARCHED)
         searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
-        return hidden_parts(pattern, searched, self.validation, seed)
+        parts = hidden_parts(pattern, searched, self.validation, seed)
+        if data.kinds is None:
+            return parts
+        rows = slice(None) if values.nnz <= MOST_SEARCHED else rows_of_some(values, seed, MOST_SEARCHED)
+        events = {
+            name: (interaction_values(each)[rows], None if times is None else each.times_to_csr()[rows])
+            for name, each in data.kinds.beside.items()
+        }
+        return [part.beside(events) for part in parts]
 
     @property
     def settings_(self) -> RankerSettings:
@@ -388,7 +410,7 @@ class GraphRanker(Recommender):
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_likes`."""
-        return as_likes(interactions, timed=True, **how)
+        return as_likes(interactions, timed=True, target=self.target, **how)
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -461,7 +483,7 @@ class GraphRanker(Recommender):
         1.0
         """
         check_no_y(y)
-        state, data = self._fitted(), as_likes(test, allow_negative=True)
+        state, data = self._fitted(), as_likes(test, allow_negative=True, target=self.target)
         return list_ndcg(state, data, ready_state(state).listed_scores, test)
 
     def recommend(
@@ -565,7 +587,9 @@ class GraphRanker(Recommender):
         """
         check_choice("side", side, SIDES)
         state = self._fitted()
-        data = new_rows(state, interactions, side, read=partial(as_likes, timed=True), zeros_count=False)
+        data = new_rows(state, interactions, side, read=self.as_data, zeros_count=False)
+        if side == "item" and state.data.kinds is not None:
+            raise DataError("expected new users, as partial_fit takes new items of events in, found side='item'")
         found = of_new_users(state, data) if side == "user" else of_new_items(state, data)
         return copy.copy(self).take_state(found)
 
@@ -629,7 +653,34 @@ def of_pairs(
     return values
 
 
+_FEW_EVENTS = 10  # of a target
+
+
+def _check_kinds(data: Interactions, target: str | None) -> None:
+    """Raise `DataError` where a target is given, and there are no kinds, or no events of it."""
+    if data.kinds is None:
+        if target is not None:
+            raise DataError(f"expected a table with a column kind, of which target={target!r} is one, found none")
+        return
+    if not data.n_ratings:
+        raise DataError(
+            f"expected events of the target {data.kinds.target!r}, found the kinds {quoted(list(data.kinds.beside))}"
+        )
+
+
+def _tell_what_cannot_be_learned(data: Interactions, kinds: Kinds) -> None:
+    if data.n_ratings < _FEW_EVENTS:
+        told = f"{data.n_ratings} pairs of {kinds.target!r} are too few to learn how much other events count"
+        warnings.warn(told, DataWarning, stacklevel=3)
+    for name, each in kinds.beside.items():
+        if not np.isin(each.user_index, data.user_index).any():
+            told = f"no user of {name!r} has a {kinds.target!r}: how much it counts cannot be learned"
+            warnings.warn(told, DataWarning, stacklevel=3)
+
+
 def _check_times(data: Interactions, settings: RankerSettings) -> None:
+    if settings.user_half_life and data.kinds is not None:
+        raise DataError("user_half_life in settings is for interactions of one kind, found several")
     for name in ("user_half_life", "item_trend"):
         if getattr(settings, name) and data.timestamps is None:
             raise DataError(f"{name} in settings needs interactions with timestamps, found none")

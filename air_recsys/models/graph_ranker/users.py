@@ -34,6 +34,8 @@ from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factor
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     counted,
+    entries_beside,
+    interaction_pattern,
     item_gains,
     ones_of,
     own_items,
@@ -57,6 +59,7 @@ class RankerState(NamedTuple):
     scorers: WeightedScorers
     own: Csr  # how much each item of a user counts, (n_users, number of items scored)
     first: int = 0  # the first item that is answered: of those scored all, or new ones alone
+    pairs: Csr | None = None  # the items of users that lists leave out; None: those of `own`
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, (b, n_items)."""
@@ -76,7 +79,7 @@ class RankerState(NamedTuple):
 
     def seen(self, users: np.ndarray) -> Csr:
         """1 for each item that some users have, (b, n_items)."""
-        own = self.own[users]
+        own = (self.own if self.pairs is None else self.pairs)[users]
         return ones_of(own[:, self.first :] if self.first else own, self.fitted.data.n_items)
 
     def item_ids(self) -> np.ndarray:
@@ -125,26 +128,34 @@ def _ready(state: FittedState) -> RankerState:
     own = own_items(pattern, data, settings)
     if state.trained is not None:
         return _of_users(state, own)
-    trend = item_gains(data, settings)
+    trend, pairs = item_gains(data, settings), _pairs_of(data)
 
     def factors() -> Scorer:
         assert state.source_factors is not None
         items = ItemFactors(state.source_factors, state.factors.item_factors)
-        return FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
+        scorer = FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
+        return scorer if pairs is None else scorer.for_users(own, entries_beside(own, pairs))
 
     def regression() -> Scorer:
         assert state.item_weights is not None
-        return regression_scorer(pattern, own, state.item_weights, trend, settings)
+        scorer = regression_scorer(pattern, own, state.item_weights, trend, settings)
+        return scorer if pairs is None else scorer.for_users(own, entries_beside(own, pairs))
 
     makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
     scorers = {name: makers[name]() for name in settings.weights}
-    return RankerState(state, settings, WeightedScorers(scorers, settings.weights, data.n_items), own)
+    return RankerState(state, settings, WeightedScorers(scorers, settings.weights, data.n_items), own, pairs=pairs)
+
+
+def _pairs_of(data: Interactions) -> Csr | None:
+    """The items that lists leave out; None where these are all that count."""
+    return None if data.kinds is None else interaction_pattern(data)
 
 
 def _of_users(state: FittedState, own: Csr) -> RankerState:
     """New users alone, by how much each of their items counts."""
-    trained = ready_state(state.origin)
-    return RankerState(state, trained.settings, trained.scorers.for_users(own), own)
+    trained, pairs = ready_state(state.origin), _pairs_of(state.data)
+    scorers = trained.scorers.for_users(own, None if pairs is None else entries_beside(own, pairs))
+    return RankerState(state, trained.settings, scorers, own, pairs=pairs)
 
 
 def _of_items(state: FittedState, whole: FittedState) -> RankerState:
@@ -248,7 +259,10 @@ def _of_kind(new: Interactions, known: Interactions) -> Interactions:
     ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
     pairs = new.user_index, new.item_index
     how: dict[str, Any] = {"timestamps": new.timestamps, "weights": weights}
-    return Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, **how)
+    how |= {"duplicates": None, "allow_negative": True, "empty": True}
+    found = Interactions(*pairs, ratings, new.users, new.items, **how)
+    found.kinds = new.kinds
+    return found
 
 
 def with_likes(state: FittedState, new: Interactions) -> FittedState:
@@ -285,7 +299,8 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     settings, weights = settings_of(state), state.item_weights
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    if n_added is None or settings.strength:  # a further value changes the mean of its user
+    has_kinds = data.kinds is not None
+    if n_added is None or settings.strength or has_kinds:  # a further value changes the mean of its user
         pattern = counted(data, settings)
     else:
         pattern = _with_added(_pattern_of(state), data, n_added)
@@ -298,7 +313,7 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
         items = _grown_factors(items, columns, pattern, own)
     if n_steps:
         items = continued_factors(pattern, items, n_steps, data.n_ratings)
-    if n_added is None or n_steps or settings.user_half_life:
+    if n_added is None or n_steps or settings.user_half_life or has_kinds:
         users = user_factors(own, items.sources)
     else:  # the others have the items that they had
         users = np.zeros((data.n_users, items.sources.shape[1]), np.float32)
