@@ -105,7 +105,7 @@ def train(
         kinds = ("features", "id-column", "similarity")
         of_sides = [f"--{side}-{kind}" for side in ("user", "item") for kind in kinds]
         options.refuse_unread("--ranking", "--preset", *of_sides, "--snapshots")
-        of_kinds = {} if table.target is None else {"target": table.target}
+        of_kinds = {"target": table.target, "liked": table.liked}
         of_ranker: dict[str, Any] = (
             {"random_state": seed, "device": device} | of_kinds | options.parse_settings(settings, GraphRanker())
         )
@@ -216,7 +216,7 @@ def recommend(
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
-        rating = None if isinstance(loaded, GraphRanker) else "rating"
+        rating = None if isinstance(loaded, GraphRanker) and loaded.liked is None else "rating"
         read = form.reading() | {"rating": rating, "allow_negative": loaded.rating_scale_[0] < 0}
         new = read_ratings(ratings, **read).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):

@@ -158,12 +158,19 @@ class Ratings(RatingFields):
         str | None, typer.Option(help="With --ranking: the kind of events that lists are for, such as purchase.")
     ] = None
 
+    liked: Annotated[
+        float | None, typer.Option(help="With --ranking: the least rating that is a like; lower ones are dislikes.")
+    ] = None
+
     def reading(self, *, likes: bool = False) -> dict[str, Any]:
         """Return the arguments of `read_ratings`; of likes, without ratings, a repeated pair counts once."""
         how = super().reading() | {"duplicates": self.duplicates.value, "allow_negative": self.negative or None}
         how |= {"rating_scale": scale_of(self.rating_scale), "missing": self.missing}
         if not likes:
-            refuse_unread("reading without --ranking", "--target", "--kind-column")
+            refuse_unread("reading without --ranking", "--target", "--kind-column", "--liked")
+            return how
+        if self.liked is not None:
+            refuse_unread("--liked", "--target", "--kind-column", "--rating-scale")
             return how
         refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
         if self.target is None:

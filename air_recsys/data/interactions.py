@@ -516,6 +516,10 @@ class Interactions:
             part.kinds = self.kinds.each(lambda each: each._kept(~np.isin(each.pair_index, left_out)))
         return part
 
+    def without_ratings(self) -> Interactions:
+        """Return the same users and items, and no ratings."""
+        return self._kept(np.zeros(self.n_ratings, dtype=bool))
+
     def _kept(self, mask: np.ndarray) -> Interactions:
         """The ratings under a mask, of which there may be none."""
         same = copy(self)

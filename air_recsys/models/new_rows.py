@@ -49,7 +49,6 @@ def new_rows(
         raise DataError("expected ratings of new rows, or their features, found neither")
     if data.kinds is not None:
         check_names(state.data.kinds, data.kinds)
-        data.kinds = data.kinds._replace(worths=state.data.kinds.worths)
     known = {each: state.features(each) for each in SIDES}
     if features is not None:
         checked_features(known[side], side)

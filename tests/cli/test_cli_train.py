@@ -240,6 +240,19 @@ def test_a_ranker_of_events_learns_what_each_kind_counts(tmp_path):
     assert "--target" in refused.err
 
 
+def test_a_ranker_of_ratings_is_told_what_a_like_is(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((40, 12)) < 0.6)
+    table = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "rating": rng.integers(1, 6, len(pairs))})
+    table.to_csv(tmp_path / "ratings.csv", index=False)
+    how = [tmp_path / "ratings.csv", "--ranking", "--liked", 4, "--model", tmp_path / "m.air"]
+    told = trained(*how, "--set", "n_factors=2", "--set", "n_steps=2").out
+    assert f"like: rating >= 4 ({100 * (table['rating'] >= 4).mean():.0f} % of the ratings); " in told
+    assert "--liked" in cli("train", *how[:1], *how[2:]).err
+    table.head(3).to_csv(tmp_path / "new.csv", index=False)
+    assert cli("recommend", tmp_path / "m.air", "--ratings", tmp_path / "new.csv").status == 0
+
+
 def test_snapshots_are_in_the_file_on_the_page_and_in_the_report(table, tmp_path):
     model, page, report = tmp_path / "model.air", tmp_path / "page.html", tmp_path / "report.html"
     assert "kept the graphs of the sweeps 0, 1, 3, 7" in trained(table, "--model", model, "--snapshots", 4, *SHORT).out

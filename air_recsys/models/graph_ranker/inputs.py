@@ -28,7 +28,7 @@ _ABOVE_ZERO = ("factor_temperature", "regression_penalty")
 STRENGTHS = ("alike", "as they are", "roots", "logs", "ranks", "BM25")
 """How values of interactions count, by the number that is the setting `strength`."""
 _SATURATION = 1.2  # k of BM25
-WORTH = 0.25  # of an event of another kind beside one of the target, until hidden parts tell
+WORTH = 0.5  # of an event of another kind beside one of the target, until hidden parts tell
 
 
 class RankerSettings(NamedTuple):

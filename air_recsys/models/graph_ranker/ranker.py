@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions, Kinds, is_matrix
-from air_recsys.data.likes import as_likes
+from air_recsys.data.likes import DISLIKED, as_likes
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, ParameterWarning, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
@@ -62,7 +62,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
+from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.ranks import ALONE, Ranks
@@ -127,6 +127,9 @@ class GraphRanker(Recommender):
         The kind of events that lists are for, such as "purchase" where a column ``kind`` has views, carts and
         purchases. How much events of other kinds count is learned on hidden ones of the target, and said in
         `search_line_`: pairs are hidden with all of their events. Lists leave out what users have of the target alone.
+    liked : float, optional
+        The least rating that is a like, such as 4, or 1 of thumbs of 1 and -1. Those below are events of the kind
+        "disliked", which lists leave out. None: each row is a like.
     max_memory : int or str, optional
         Bytes, or text such as "8GB": a fit that would take more, see `memory_plan`, is an error before any work. None:
         the memory of the machine.
@@ -190,12 +193,14 @@ class GraphRanker(Recommender):
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
     target: str | None = None
+    liked: float | None = None
     max_memory: int | str | None = None
 
     def check_parameters(self) -> None:
         """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         super().check_parameters()
         check_device_name(self.device)
+        self._read_by()
         if self.max_memory is not None:
             parse_size(self.max_memory)
         if self.settings is None:
@@ -260,7 +265,7 @@ class GraphRanker(Recommender):
         check_no_y(y)
         listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
-        _check_kinds(data, self.target)
+        _check_kinds(data, self.target, self.liked)
         if data.kinds is not None and self.settings is None:
             _tell_what_cannot_be_learned(data, data.kinds)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
@@ -384,7 +389,12 @@ class GraphRanker(Recommender):
     @property
     def search_line_(self) -> str:
         """What was selected and why."""
-        return self._fitted().chosen.line
+        state = self._fitted()
+        if self.liked is None or state.data.kinds is None:
+            return state.chosen.line
+        n_likes = state.data.n_ratings
+        share = n_likes / (n_likes + state.data.kinds.beside[DISLIKED].n_ratings)
+        return f"like: rating >= {self.liked:g} ({100 * share:.0f} % of the ratings); {state.chosen.line}"
 
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
@@ -410,7 +420,15 @@ class GraphRanker(Recommender):
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_likes`."""
-        return as_likes(interactions, timed=True, target=self.target, **how)
+        return as_likes(interactions, timed=True, **self._read_by(), **how)
+
+    def _read_by(self) -> dict[str, Any]:
+        """What says how kinds and ratings are read, checked."""
+        if self.liked is not None:
+            check_real("liked", self.liked, minimum=-np.inf)
+            if self.target is not None:
+                raise ParameterError(f"expected target of events or liked of ratings, found both, liked={self.liked}")
+        return {"target": self.target, "liked": self.liked}
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -483,7 +501,7 @@ class GraphRanker(Recommender):
         1.0
         """
         check_no_y(y)
-        state, data = self._fitted(), as_likes(test, allow_negative=True, target=self.target)
+        state, data = self._fitted(), as_likes(test, **{"allow_negative": True} | self._read_by())
         return list_ndcg(state, data, ready_state(state).listed_scores, test)
 
     def recommend(
@@ -588,6 +606,10 @@ class GraphRanker(Recommender):
         check_choice("side", side, SIDES)
         state = self._fitted()
         data = new_rows(state, interactions, side, read=self.as_data, zeros_count=False)
+        if self.liked is not None and data.kinds is None:
+            data = as_likes(data, **self._read_by())
+        if data.kinds is not None and state.data.kinds is not None:
+            data.kinds = data.kinds._replace(worths=state.data.kinds.worths)
         if side == "item" and state.data.kinds is not None:
             raise DataError("expected new users, as partial_fit takes new items of events in, found side='item'")
         found = of_new_users(state, data) if side == "user" else of_new_items(state, data)
@@ -656,12 +678,17 @@ def of_pairs(
 _FEW_EVENTS = 10  # of a target
 
 
-def _check_kinds(data: Interactions, target: str | None) -> None:
+def _check_kinds(data: Interactions, target: str | None, liked: float | None) -> None:
     """Raise `DataError` where a target is given, and there are no kinds, or no events of it."""
     if data.kinds is None:
         if target is not None:
             raise DataError(f"expected a table with a column kind, of which target={target!r} is one, found none")
         return
+    if not data.n_ratings and liked is not None:
+        raise DataError(f"expected ratings of {liked:g} or more (liked), found only lower ones")
+    if liked is not None and not data.kinds.beside[DISLIKED].n_ratings:
+        told = f"no dislikes found: all {data.n_ratings} ratings are {liked:g} or more"
+        warnings.warn(told, DataWarning, stacklevel=3)
     if not data.n_ratings:
         raise DataError(
             f"expected events of the target {data.kinds.target!r}, found the kinds {quoted(list(data.kinds.beside))}"
@@ -673,7 +700,7 @@ def _tell_what_cannot_be_learned(data: Interactions, kinds: Kinds) -> None:
         told = f"{data.n_ratings} pairs of {kinds.target!r} are too few to learn how much other events count"
         warnings.warn(told, DataWarning, stacklevel=3)
     for name, each in kinds.beside.items():
-        if not np.isin(each.user_index, data.user_index).any():
+        if each.n_ratings and not np.isin(each.user_index, data.user_index).any():
             told = f"no user of {name!r} has a {kinds.target!r}: how much it counts cannot be learned"
             warnings.warn(told, DataWarning, stacklevel=3)
 

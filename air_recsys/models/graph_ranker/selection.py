@@ -33,9 +33,8 @@ TIMES: Grid = {
     "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
 _STRENGTHS: Grid = {"strength": tuple(map(float, range(len(STRENGTHS))))}
-_WORTHS = (0.0, 0.05, 0.1, WORTH, 0.5, 1.0, 2.0)
+_WORTHS = (0.0, 0.05, 0.1, 0.25, WORTH, 1.0, 2.0)
 _WORTH_OF = "worth_"  # begins the names of columns of a history
-_AFTER_WORTHS = ("regression_penalty", "regression_target")  # settings that are tried again
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
 _AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is selected
@@ -140,10 +139,11 @@ class Search:
         regression = RankerSettings(factor_weight=0.0)
         grid: Grid = {"regression_penalty": self.ways[0].penalties} | _REGRESSION
         grid |= {name: TIMES[name] for name in self.ways[0].of_times}
+        if self._worths:  # which matter most
+            self._weigh_kinds(regression)
         best = self._descend(regression, grid, HeldOut.regression_scores)
         if self._worths:
             self._weigh_kinds(best)
-            best = self._descend(best, {name: grid[name] for name in _AFTER_WORTHS}, HeldOut.regression_scores)
         if self.ways[0].have_values:
             best = self._descend(best, _STRENGTHS, HeldOut.regression_scores)
         if not self.history:

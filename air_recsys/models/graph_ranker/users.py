@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.likes import DISLIKED
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.forgetting import Left, kept
@@ -40,6 +41,7 @@ from air_recsys.models.graph_ranker.inputs import (
     ones_of,
     own_items,
     strengths,
+    with_kinds,
 )
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
@@ -148,7 +150,10 @@ def _ready(state: FittedState) -> RankerState:
 
 def _pairs_of(data: Interactions) -> Csr | None:
     """The items that lists leave out; None where these are all that count."""
-    return None if data.kinds is None else interaction_pattern(data)
+    if data.kinds is None:
+        return None
+    disliked = {name: interaction_pattern(each) for name, each in data.kinds.beside.items() if name == DISLIKED}
+    return with_kinds(interaction_pattern(data), disliked, {DISLIKED: 1.0}, 0.0)
 
 
 def _of_users(state: FittedState, own: Csr) -> RankerState:
