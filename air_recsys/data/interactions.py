@@ -516,6 +516,12 @@ class Interactions:
             part.kinds = self.kinds.each(lambda each: each._kept(~np.isin(each.pair_index, left_out)))
         return part
 
+    def alike(self) -> Interactions:
+        """Return the same pairs, each with a rating of 1."""
+        same = copy(self)
+        same._ratings = np.ones_like(self._ratings)
+        return same
+
     def without_ratings(self) -> Interactions:
         """Return the same users and items, and no ratings."""
         return self._kept(np.zeros(self.n_ratings, dtype=bool))
@@ -670,8 +676,7 @@ class Interactions:
             part = self._kept(kinds == name)
             part.weights = np.ones(part.n_ratings) if part.weights is None else part.weights  # repeated ones add up
             part._resolve_duplicates(rule)
-            part._ratings = np.ones_like(part._ratings)
-            return part
+            return part.alike()
 
         whole = of(target)
         whole.kinds = Kinds(target, {name: of(name) for name in np.unique(kinds).tolist() if name != target})

@@ -74,9 +74,7 @@ def as_likes(
     if not present_columns(data, ("rating",)):
         amount: Any = amount_column(list(data.columns))
         rule: Duplicates = "mean" if amount is None else "sum"
-        likes = Interactions.from_frame(data, rating=None, weight=amount, **read, duplicates=rule)
-        likes._ratings = np.ones_like(likes._ratings)
-        return likes
+        return Interactions.from_frame(data, rating=None, weight=amount, **read, duplicates=rule).alike()
     read |= present_columns(data, ("weight",))
     likes = Interactions.from_frame(data, **read, allow_negative=allow_negative or liked is not None)
     if liked is not None:

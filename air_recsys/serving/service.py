@@ -275,7 +275,7 @@ class Service:
         now._check_kind("take ratings or likes in")
         if kind != now._learned_from:
             raise DataError(f"expected {now._learned_from}, as this model was trained on those, found {kind}")
-        given = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
+        given: dict[str, Any] = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
         given = {name: values for name, values in given.items() if values.count(None) < len(values)}
         if "weight" in given:
             given["weight"] = [1.0 if weight is None else weight for weight in given["weight"]]

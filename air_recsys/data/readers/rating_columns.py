@@ -116,7 +116,7 @@ class RatingColumns:
         if self._times is not None:
             self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
         if self._names.kind is not None:
-            self._kinds.append(part[self._names.kind].astype("category"))
+            self._kinds.append(pd.Series(part[self._names.kind]).astype("category"))
         self.size = self.users.size  # a part without numbers has no length
 
     def to_interactions(self, rules: Rules) -> Interactions:

@@ -365,10 +365,10 @@ class GraphRanker(Recommender):
         if data.kinds is None:
             return parts
         rows = slice(None) if values.nnz <= MOST_SEARCHED else rows_of_some(values, seed, MOST_SEARCHED)
-        events = {
-            name: (interaction_values(each)[rows], None if times is None else each.times_to_csr()[rows])
-            for name, each in data.kinds.beside.items()
-        }
+        beside = data.kinds.beside.items()
+        moments = {name: None if times is None else each.times_to_csr() for name, each in beside}
+        events = {name: (interaction_values(each)[rows], moments[name]) for name, each in beside}
+        events = {name: (values, when if when is None else when[rows]) for name, (values, when) in events.items()}
         return [part.beside(events) for part in parts]
 
     @property

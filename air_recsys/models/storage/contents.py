@@ -155,7 +155,7 @@ def _kinds_from(data: Interactions, told: Mapping[str, Any] | None, arrays: Mapp
     for number, name in enumerate(told["names"]):
         start = f"kind_{number}_"
         pairs = arrays[f"{start}user_index"], arrays[f"{start}item_index"]
-        more = {part: arrays.get(f"{start}{part}") for part in ("weights", "timestamps")}
+        more: dict[str, Any] = {part: arrays.get(f"{start}{part}") for part in ("weights", "timestamps")}
         ones = np.ones(pairs[0].size, np.float32)
         beside[str(name)] = Interactions(*pairs, ones, data.users, data.items, empty=True, copy=False, **more)
     worths = {str(name): float(worth) for name, worth in told["worths"].items()}
