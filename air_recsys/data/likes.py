@@ -100,7 +100,9 @@ def _tell_values_of_likes(ratings: np.ndarray) -> None:
     if low < high or low <= 0:
         least = ratings[ratings > 0].min() if low <= 0 < high else like_of(ratings)
         share = f"{100 * np.mean(ratings >= least):.0f} % of the ratings"
-        mend = f": with liked={least:g} those from {least:g} on are likes ({share}), the others dislikes"
-        mend = f": leave out the {np.count_nonzero(ratings <= 0)} of 0 or less" if high <= 0 else mend
-        told = f"each row counts as one like, by as much as its rating, found {low:g}..{high:g}{mend}"
+        mends = [f"leave out the {np.count_nonzero(ratings <= 0)} of 0 or less"] if low <= 0 else []
+        if low < high:
+            mends.append(f"with liked={least:g} those from {least:g} on are likes ({share}), the others dislikes")
+        found = f"found {low:g}..{high:g}: {', or '.join(mends)}"
+        told = f"each row counts as one like, by as much as its rating, {found}"
         warnings.warn(told, DataWarning, stacklevel=5)
