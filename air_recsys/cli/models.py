@@ -103,8 +103,9 @@ def train(
         return
     if ranking:
         options.refuse_unread("--ranking", "--preset", "--user-similarity", "--item-similarity", "--snapshots")
-        of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
-            settings, GraphRanker()
+        of_kinds = {"target": table.target, "liked": table.liked}
+        of_ranker: dict[str, Any] = (
+            {"random_state": seed, "device": device} | of_kinds | options.parse_settings(settings, GraphRanker())
         )
         likes = read_ratings(file, timestamp=timestamp, **table.reading(likes=True))
         typer.echo(repr(likes))
@@ -219,7 +220,7 @@ def recommend(
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
-        rating = None if isinstance(loaded, GraphRanker) else "rating"
+        rating = None if isinstance(loaded, GraphRanker) and loaded.liked is None else "rating"
         read = form.reading() | {"rating": rating, "allow_negative": loaded.rating_scale_[0] < 0}
         new = read_ratings(ratings, **read).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):

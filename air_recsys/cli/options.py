@@ -161,15 +161,34 @@ class Ratings(RatingFields):
         float | None, typer.Option(help="A number that means not rated, such as 99 in some tables.")
     ] = None
 
+    kind: Annotated[str, typer.Option("--kind-column", help="Column of the kinds of events, read with --target.")] = (
+        "kind"
+    )
+    target: Annotated[
+        str | None, typer.Option(help="With --ranking: the kind of events that lists are for, such as purchase.")
+    ] = None
+
+    liked: Annotated[
+        float | None, typer.Option(help="With --ranking: the least rating that is a like; lower ones are dislikes.")
+    ] = None
+
     def reading(self, *, likes: bool = False) -> dict[str, Any]:
         """Return the arguments of `read_ratings`; of likes, without ratings, a repeated pair counts once."""
         how = super().reading() | {"duplicates": self.duplicates.value, "allow_negative": self.negative or None}
         how |= {"rating_scale": scale_of(self.rating_scale), "missing": self.missing}
         if not likes:
+            refuse_unread("reading without --ranking", "--target", "--kind-column", "--liked")
+            return how
+        if self.liked is not None:
+            refuse_unread("--liked", "--target", "--kind-column", "--rating-scale")
             return how
         refuse_unread("--ranking", "--rating-column", "--negative", "--rating-scale", "--missing")
-        once = "mean" if self.duplicates is Repeated.ERROR else self.duplicates.value
-        return how | {"rating": None, "duplicates": once}
+        if self.target is None:
+            refuse_unread("--ranking without --target", "--kind-column")
+        of_kinds = {} if self.target is None else {"kind": self.kind, "target": self.target}
+        once = "sum" if of_kinds else "mean"
+        once = once if self.duplicates is Repeated.ERROR else self.duplicates.value
+        return how | of_kinds | {"rating": None, "duplicates": once}
 
 
 @dataclass

@@ -200,6 +200,7 @@ _USUAL = {
     "rating": {"rating", "ratings", "score", "stars", "grade", "value", "feedback"},
     "timestamp": {"timestamp", "timestamps", "time", "date", "datetime", "unixtime"},
     "weight": {"weight", "weights", "confidence"},
+    "kind": {"kind", "event", "eventtype", "behavior", "behaviour", "behaviortype", "actiontype"},
 }
 """Names of columns, in small letters without signs, by what they hold."""
 
@@ -260,6 +261,36 @@ def amount_column(header: Sequence[Hashable]) -> Hashable | None:
     return amounts[0] if named is None and len(amounts) == 1 else named
 
 
+_MOST_KINDS = 20  # of events
+
+
+def told_kinds(table: pd.DataFrame) -> Hashable | None:
+    """Return the column of the kinds of events; None where there is none, or where all values are equal or many."""
+    name = usual_column("kind", "kind", list(table.columns))
+    return name if name is not None and 1 < table[name].nunique(dropna=False) <= _MOST_KINDS else None
+
+
+def checked_kinds(column: pd.Series, target: Hashable, *, has_ratings: bool) -> np.ndarray:
+    """Return the kind of each event as text, or raise `DataError` for missing ones, and where no target is named."""
+    missing = np.flatnonzero(column.isna())
+    if missing.size:
+        raise DataError(f"expected a kind of each event, found {missing.size} missing, the first in row {missing[0]}")
+    kinds = column.astype(str).to_numpy(dtype=object)
+    names = np.unique(kinds).tolist()
+    if target is None:
+        raise DataError(
+            f"expected the kind of events that lists are for, found {quoted(names)} in the column "
+            f"{quoted(column.name)}: name it, as in AIR.for_likes(target={names[0]!r}) (in the shell --target "
+            f"{names[0]}), or drop the column, and all events count alike"
+        )
+    if has_ratings:
+        raise DataError(
+            f"expected events of the kinds {quoted(names)} without ratings, found ratings: drop these, or name them "
+            "weight where they say how much"
+        )
+    return kinds
+
+
 def pair_columns(table: pd.DataFrame) -> tuple[Hashable, Hashable]:
     """Return the columns of users and of items of a table of pairs, see `usual_column`; `DataError` without these."""
     header = list(table.columns)
@@ -314,6 +345,7 @@ _READ_BY = {
     "rating": (_AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
     "timestamp": (_USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
     "weight": (_USUAL["weight"], "weight= of Interactions.from_frame reads it"),
+    "kind": (_USUAL["kind"], "target= of AIR.for_likes, or --target, reads it"),
 }
 """By role, names of columns that a caller may expect to be read, and what reads them."""
 
@@ -326,7 +358,7 @@ def _is_expected(name: Hashable, columns: Mapping[str, Hashable]) -> bool:
         return False
     plain = _plain(name)
     has_twin = any(role in columns and _likely(role, [name]) for role in ("user", "item", "rating"))
-    is_told = any(plain in _USUAL[role] for role in ("rating", "timestamp", "weight"))
+    is_told = any(plain in _USUAL[role] for role in ("rating", "timestamp", "weight", "kind"))
     return has_twin or qualifies(name) or ("rating" not in columns and not is_told)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from air_recsys.data.columns import (
     FEW_COLUMNS,
-    amount_column,
     as_float,
     as_index,
     as_ratings,
@@ -23,6 +22,7 @@ from air_recsys.data.columns import (
     as_weights,
     check_axes,
     check_not_long,
+    checked_kinds,
     hint_at_columns,
     ids_or_range,
     narrowed,
@@ -44,6 +44,9 @@ from air_recsys.storage.writers import writer
 
 if TYPE_CHECKING:
     from surprise import Dataset, Trainset
+
+
+_UNKNOWN: Mapping[str, float] = {}
 
 
 class Extent(Protocol):
@@ -83,6 +86,21 @@ class Extent(Protocol):
     def has_places(self) -> tuple[bool, bool]:
         """Whether users and items have places in given graphs."""
         ...
+
+
+class Kinds(NamedTuple):
+    """Events of other kinds beside those that lists are for, as views beside purchases."""
+
+    target: str
+    """The kind of the interactions themselves."""
+    beside: Mapping[str, Interactions]
+    """By their kind the others, over the same users and items."""
+    worths: Mapping[str, float] = _UNKNOWN
+    """How much an event of a kind counts where one of the target counts 1, as far as that is known."""
+
+    def each(self, change: Callable[[Interactions], Interactions]) -> Kinds:
+        """Return the same kinds, each changed."""
+        return self._replace(beside={name: change(part) for name, part in self.beside.items()})
 
 
 class Interactions:
@@ -133,6 +151,9 @@ class Interactions:
     ----------
     user_features, item_features : Features or None
         Features of users and items, see `with_features`.
+    kinds : Kinds or None
+        Events of other kinds, see `air_recsys.data.likes`. They are no ratings, and follow these into parts: those of
+        a pair that is left out are left out, too.
 
     Raises
     ------
@@ -185,6 +206,7 @@ class Interactions:
             raise DataError(f"expected a user and an item for each rating, found {sizes}")
         self.user_features: Features | None = None
         self.item_features: Features | None = None
+        self.kinds: Kinds | None = None
         if not empty and self.n_ratings == 0:
             raise DataError("expected at least one rating, found none")
         if duplicates is not None:
@@ -202,15 +224,26 @@ class Interactions:
         *,
         timestamp: str | None = None,
         weight: str | None = None,
+        kind: str | None = None,
+        target: Hashable = None,
         duplicates: Duplicates = "error",
         allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
-        Upper and lower case in names of columns do not matter, unless two columns differ only in them.
+        Upper and lower case in names of columns do not matter, unless two columns differ only in them. With a column
+        `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
+        stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
+
+        Examples
+        --------
+        >>> events = pd.DataFrame({"user": [1, 1, 2], "item": [7, 7, 8], "kind": ["view", "buy", "view"]})
+        >>> data = Interactions.from_frame(events, rating=None, kind="kind", target="buy")
+        >>> data.n_ratings, {name: each.n_ratings for name, each in data.kinds.beside.items()}
+        (1, {'view': 2})
         """
-        names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight, "kind": kind}
         df = as_pandas(df)
         if not isinstance(df, pd.DataFrame):
             raise DataError(f"expected a table with one rating per row, found {type(df).__name__}")
@@ -221,7 +254,8 @@ class Interactions:
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
-        return cls(
+        kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
+        read = cls(
             users,
             items,
             ratings,
@@ -229,10 +263,11 @@ class Interactions:
             item_ids,
             timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
             weights=None if weight is None else named["weight"].to_numpy(),
-            duplicates=duplicates,
+            duplicates=duplicates if kinds is None else None,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
         ).checked(named["user"].name, named["item"].name)
+        return read if kinds is None else read.divided(kinds, str(target), duplicates)
 
     @classmethod
     def from_csr(
@@ -476,7 +511,29 @@ class Interactions:
         )
         part.rating_scale = self.rating_scale
         part.user_features, part.item_features = self.user_features, self.item_features
+        if self.kinds is not None:
+            left_out = np.setdiff1d(self.pair_index, part.pair_index)
+            part.kinds = self.kinds.each(lambda each: each._kept(~np.isin(each.pair_index, left_out)))
         return part
+
+    def alike(self) -> Interactions:
+        """Return the same pairs, each with a rating of 1."""
+        same = copy(self)
+        same._ratings = np.ones_like(self._ratings)
+        return same
+
+    def without_ratings(self) -> Interactions:
+        """Return the same users and items, and no ratings."""
+        return self._kept(np.zeros(self.n_ratings, dtype=bool))
+
+    def _kept(self, mask: np.ndarray) -> Interactions:
+        """The ratings under a mask, of which there may be none."""
+        same = copy(self)
+        vars(same).pop("_n_rated", None)
+        for name in ("user_index", "item_index", "_ratings", "timestamps", "weights"):
+            if (values := getattr(self, name)) is not None:
+                setattr(same, name, values[mask])
+        return same
 
     def over(self, users: np.ndarray, items: np.ndarray) -> Interactions:
         """Return the same ratings over some users and items, by ascending positions, which have all of them."""
@@ -486,6 +543,12 @@ class Interactions:
             setattr(same, f"{side}_index", np.searchsorted(rows, index).astype(index.dtype))
             setattr(same, f"{side}s", IdIndex(ids[rows], side))
             setattr(same, f"{side}_features", known and known.of_rows(rows))
+        if self.kinds is not None:
+            same.kinds = self.kinds.each(
+                lambda each: each._kept(np.isin(each.user_index, users) & np.isin(each.item_index, items)).over(
+                    users, items
+                )
+            )
         return same
 
     def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:
@@ -551,6 +614,7 @@ class Interactions:
         same = copy(self)
         same.users, same.items = users, items
         same.user_features = same.item_features = None
+        same.kinds = self.kinds and self.kinds.each(lambda each: each.among(users, items))
         return same
 
     def to_csr(self) -> sp.csr_array:
@@ -560,6 +624,10 @@ class Interactions:
     def weights_to_csr(self) -> sp.csr_array | None:
         """Return the weights where `to_csr` has the ratings; None where all are 1."""
         return None if self.weights is None else self._to_csr(self.weights)
+
+    def times_to_csr(self) -> sp.csr_array | None:
+        """Return the timestamps where `to_csr` has the ratings; None without any."""
+        return None if self.timestamps is None else self._to_csr(self.timestamps)
 
     def _to_csr(self, values: np.ndarray) -> sp.csr_array:
         pairs = (self.user_index, self.item_index)
@@ -601,6 +669,19 @@ class Interactions:
             warnings.warn(doubt, DataWarning, stacklevel=6)
         return self
 
+    def divided(self, kinds: np.ndarray, target: str, rule: Duplicates) -> Interactions:
+        """Return the rows of a target as interactions, with those of other kinds beside; each has its weight, or 1."""
+
+        def of(name: str) -> Interactions:
+            part = self._kept(kinds == name)
+            part.weights = np.ones(part.n_ratings) if part.weights is None else part.weights  # repeated ones add up
+            part._resolve_duplicates(rule)
+            return part.alike()
+
+        whole = of(target)
+        whole.kinds = Kinds(target, {name: of(name) for name in np.unique(kinds).tolist() if name != target})
+        return whole
+
     def _resolve_duplicates(self, rule: Duplicates) -> None:
         repeated = repeated_values(self.pair_index)
         if not repeated.size:
@@ -631,6 +712,7 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
         same.users, same.user_features = _known(data.users, user, data.user_features, stacklevel + 3)
     if item is not None:
         same.items, same.item_features = _known(data.items, item, data.item_features, stacklevel + 3)
+    same.kinds = data.kinds and data.kinds.each(lambda each: each.among(same.users, same.items))
     return same
 
 
@@ -680,7 +762,7 @@ def as_interactions(
     if isinstance(data, pd.DataFrame):
         wide = wide_frame(data)
         if wide is None:
-            return Interactions.from_frame(data, **_present(data, reads), **how)
+            return Interactions.from_frame(data, **present_columns(data, reads), **how)
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
         return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
@@ -699,68 +781,15 @@ def as_interactions(
     )
 
 
-_TEN = 10  # the highest of most grades
-
-
 def is_matrix(data: Any) -> bool:
     """Return whether data have numbers alone for rows and columns, and no ids."""
     return sp.issparse(data) or isinstance(data, np.ndarray | list | tuple)
 
 
-def _present(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+def present_columns(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
     """Return which of some columns a table has, as `Interactions.from_frame` takes them."""
     header = list(frame.columns)
     return {role: role for role in roles if usual_column(role, role, header) is not None}
-
-
-def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
-    """Return what `as_interactions` does, for models of who has what.
-
-    In a matrix, sparse, dense or a wide DataFrame, a 0 is no like. In a table with one row per pair each row is one,
-    whatever its rating. Columns ``weight``, and without ratings one of plays, hours, ..., are its weights. Without a
-    column of ratings a repeated like counts once, with the sum of its weights. With `timed` a column ``timestamp`` is
-    read where there is one; a repeated like has its latest time.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
-    2
-    >>> as_likes([[1, 0], [1, 1]]).n_ratings
-    3
-    """
-    if isinstance(data, Interactions):
-        if data.ratings.min() <= 0:
-            _tell_values_of_likes(data.ratings)
-        return data
-    data = as_pandas(data)
-    if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        matrix = as_interactions(data, allow_negative=allow_negative, missing=0)
-        ratings = matrix.ratings
-        if 2 < ratings.max() <= _TEN and np.mean(ratings <= 1) < 0.5 and (2 * ratings % 1 == 0).all():  # grades
-            _tell_values_of_likes(ratings)
-        likes = ratings != 0
-        return matrix if likes.all() else matrix.select(likes)
-    read = _present(data, ("timestamp",)) if timed else {}
-    if not _present(data, ("rating",)):
-        amount: Any = amount_column(list(data.columns))
-        rule: Duplicates = "mean" if amount is None else "sum"
-        likes = Interactions.from_frame(data, rating=None, weight=amount, **read, duplicates=rule)
-        likes._ratings = np.ones_like(likes._ratings)
-        return likes
-    read |= _present(data, ("weight",))
-    likes = Interactions.from_frame(data, **read, allow_negative=allow_negative)
-    _tell_values_of_likes(likes.ratings)
-    return likes
-
-
-def _tell_values_of_likes(ratings: np.ndarray) -> None:
-    """Warn of ratings that differ, or are none of a like, where each row is one."""
-    low, high = ratings.min(), ratings.max()
-    if low < high or low <= 0:
-        mend = f": leave out the {np.count_nonzero(ratings <= 0)} of 0 or less" if low <= 0 else ""
-        told = f"each row counts as one like, by as much as its rating, found {low:g}..{high:g}{mend}"
-        warnings.warn(told, DataWarning, stacklevel=5)
 
 
 def _tell_flags(kinds: Sequence[Any]) -> None:

@@ -28,6 +28,17 @@ def as_scale(rating_scale: Any) -> Scale:
     return low, high
 
 
+def like_of(ratings: np.ndarray) -> float:
+    """The least rating that is a like: the least one not below the mean of all.
+
+    Examples
+    --------
+    >>> like_of(np.array([1.0, 3.0, 4.0, 4.0, 5.0])), like_of(np.array([0.1, 0.1, 0.1]))
+    (4.0, 0.1)
+    """
+    return float(ratings[ratings >= min(ratings.mean(), ratings.max())].min())
+
+
 def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
     """Return the positions of the ratings that are not on a scale, up to rounding."""
     margin = _ROUNDING * (scale[1] - scale[0])

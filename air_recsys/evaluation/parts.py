@@ -134,7 +134,7 @@ def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
 
 def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
     """The same ratings over other ids."""
-    return Interactions(
+    same = Interactions(
         users.lookup(text_beside(data.user_ids, users.ids))[data.user_index],
         items.lookup(text_beside(data.item_ids, items.ids))[data.item_index],
         data.ratings,
@@ -143,4 +143,7 @@ def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
         timestamps=data.timestamps,
         weights=data.weights,
         allow_negative=True,
+        empty=True,
     )
+    same.kinds = data.kinds and data.kinds.each(lambda each: _over(each, users, items))
+    return same

@@ -129,6 +129,8 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_interactions`."""
         data = as_interactions(interactions, reads=self.columns_read, **how)
+        if data.kinds is not None:
+            raise DataError(f"{type(self).__name__} knows no kinds of events, found some: AIR.for_likes(target=) does")
         for doubt in doubts_about_span(data.ratings):
             warnings.warn(doubt, DataWarning, stacklevel=4)
         return data

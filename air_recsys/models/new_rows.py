@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import Interactions, Kinds
 from air_recsys.data.scales import outside_of, told_of_new
-from air_recsys.exceptions import DataError, DataWarning, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.models.rows import SIDES, Folded, Side, other_side
 from air_recsys.models.state import FittedState
 from air_recsys.storage.reading import checked_sparse
@@ -47,6 +47,8 @@ def new_rows(
         data = _of_pairs(IdIndex(range(0 if has_ids else len(features)), side), others, _NONE, _NONE, _NONE)
     else:
         raise DataError("expected ratings of new rows, or their features, found neither")
+    if data.kinds is not None:
+        check_names(state.data.kinds, data.kinds)
     known = {each: state.features(each) for each in SIDES}
     if features is not None:
         checked_features(known[side], side)
@@ -73,7 +75,9 @@ def _of_interactions(new: Interactions, weights: np.ndarray | None, side: Side, 
     if (places < 0).any():
         raise UnknownIdError(others.kind, given.ids[places < 0].tolist(), "partial_fit takes new ones in")
     kept = {"weights": new.weights, "timestamps": new.timestamps}
-    return _of_pairs(own, others, index, places[other_index], new.ratings, **kept)
+    found = _of_pairs(own, others, index, places[other_index], new.ratings, **kept)
+    found.kinds = new.kinds and new.kinds.each(lambda each: _of_interactions(each, None, side, others))
+    return found
 
 
 def _of_matrix(
@@ -153,6 +157,13 @@ def check_signs(state: FittedState, ratings: np.ndarray) -> None:
     negative = ratings[ratings < 0]
     if negative.size and state.rating_scale[0] >= 0:
         raise DataError(f"ratings must be >= 0, as those of the training data are, found {negative[0]:g}")
+
+
+def check_names(known: Kinds | None, new: Kinds) -> None:
+    """Raise `DataError` for events of kinds that the training data had none of."""
+    names = [] if known is None else [known.target, *known.beside]
+    if other := [name for name in (new.target, *new.beside) if name not in names]:
+        raise DataError(f"expected events of the kinds {quoted(names)}, as in the training, found {quoted(other)}")
 
 
 def check_finite(folded: Folded) -> None:

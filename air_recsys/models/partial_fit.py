@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import Interactions, Kinds
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors
-from air_recsys.models.new_rows import check_finite, check_on_scale, checked_features, stored_rows
+from air_recsys.models.new_rows import check_finite, check_names, check_on_scale, checked_features, stored_rows
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
 
@@ -135,7 +135,22 @@ def merge(
         copy=False,
     )
     merged.user_features, merged.item_features = of_users, of_items
+    merged.kinds = _merged_kinds(before, new, users, items)
     return merged, older
+
+
+def _merged_kinds(before: Interactions, new: Interactions, users: IdIndex, items: IdIndex) -> Kinds | None:
+    """Events of other kinds over the ids of all, of a pair and a kind the latest."""
+    if before.kinds is None:
+        if new.kinds is not None:
+            raise DataError("expected new interactions of one kind, as in the training, found several")
+        return None
+    found = before.kinds.each(lambda each: each.among(users, items))
+    if new.kinds is None:
+        return found
+    check_names(before.kinds, new.kinds)
+    later = {name: merge(before.kinds.beside[name], each)[0] for name, each in new.kinds.beside.items()}
+    return found._replace(beside={**found.beside, **later})
 
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.scales import like_of
 from air_recsys.data.splits.base import Split
 from air_recsys.metrics import ndcg_at_k, top_k
 from air_recsys.metrics.checks import Csr
@@ -213,17 +214,6 @@ def with_saved(state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedSt
     if any(name.startswith(_PREFIX) for name in arrays):
         state.once("taking", lambda: Taking.from_arrays(arrays, state.data))
     return state
-
-
-def like_of(ratings: np.ndarray) -> float:
-    """The least rating that is a like: the least one not below the mean of all.
-
-    Examples
-    --------
-    >>> like_of(np.array([1.0, 3.0, 4.0, 4.0, 5.0])), like_of(np.array([0.1, 0.1, 0.1]))
-    (4.0, 0.1)
-    """
-    return float(ratings[ratings >= min(ratings.mean(), ratings.max())].min())
 
 
 def likes_of(

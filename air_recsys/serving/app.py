@@ -200,7 +200,7 @@ def _add_changes(app: FastAPI, service: Service, answer: Answers, token: str | N
         return schemas.Health(**await answer(partial(service.add, "ratings", list(map(dict, new)))))
 
     @app.post("/likes", **how)
-    async def like(new: Annotated[list[schemas.Like], Many]) -> schemas.Health:
+    async def like(new: Annotated[list[schemas.Event], Many]) -> schemas.Health:
         """Take likes of known and new users and items into the model; they count in the next answer."""
         return schemas.Health(**await answer(partial(service.add, "likes", list(map(dict, new)))))
 

@@ -67,4 +67,7 @@ def learned(given: Mapping[str, Any]) -> Interactions:
     (users, user_ids), (items, item_ids) = (encode_ids(given[side], side) for side in ("user", "item"))
     ratings = given.get("rating", np.ones(users.size))
     more: dict[str, Any] = {"timestamps": given.get("timestamp"), "weights": given.get("weight")}
-    return Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True)
+    if "kind" not in given:
+        return Interactions(users, items, ratings, user_ids, item_ids, **more, allow_negative=True)
+    events = Interactions(users, items, ratings, user_ids, item_ids, **more, duplicates=None)
+    return events.divided(np.array(given["kind"], dtype=object), given["target"], "sum")

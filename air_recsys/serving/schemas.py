@@ -64,6 +64,12 @@ class Like(Posted):
     timestamp: FiniteFloat | None = Field(None, description="In the unit of the training data, where these have some.")
 
 
+class Event(Like):
+    """A like, or an event of another kind."""
+
+    kind: str | None = Field(None, description="Of a model of several kinds; by default the one that lists are for.")
+
+
 class KeptRating(Like):
     """A rating of a known or a new user, for a known or a new item."""
 

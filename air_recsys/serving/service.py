@@ -284,12 +284,17 @@ class Service:
         now._check_kind("take ratings or likes in")
         if kind != now._learned_from:
             raise DataError(f"expected {now._learned_from}, as this model was trained on those, found {kind}")
-        given = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
+        given: dict[str, Any] = {name: [pair.get(name) for pair in pairs] for name in sorted(set().union(*pairs))}
         given = {name: values for name, values in given.items() if values.count(None) < len(values)}
         if "weight" in given:
             given["weight"] = [1.0 if weight is None else weight for weight in given["weight"]]
         if "timestamp" in given and now._data.timestamps is None:
             raise DataError("expected no timestamps, as this model was trained without, found some")
+        if (kinds := now._data.kinds) is not None:
+            given["target"] = kinds.target
+            given["kind"] = [each or kinds.target for each in given.get("kind", [None] * len(pairs))]
+        elif "kind" in given:
+            raise DataError("expected likes without a kind, as this model was trained on one kind, found some")
         told = told_of_new(np.array(given["rating"]), now._data.ratings) if kind == "ratings" else ""
         notes = [told] if told else []
         try:
@@ -354,7 +359,7 @@ class Service:
         """Return ratings of a stranger, given at the end of the training where the model knows of time."""
         timed = isinstance(self._model, TrainedRecommender) and self._model.drift_ is not None
         size, times = len(taken), self._data.timestamps if timed else None
-        return Interactions(
+        found = Interactions(
             np.zeros(size, np.int32),
             np.arange(size),
             list(taken.values()),
@@ -363,6 +368,8 @@ class Service:
             timestamps=None if times is None else np.full(size, times.max()),
             allow_negative=True,
         )
+        found.kinds = self._data.kinds and self._data.kinds._replace(beside={})
+        return found
 
     def _taken(self, ratings: dict[Any, float], likes: Sequence[Any]) -> dict[Any, float]:
         """Return the ratings of a new user by known ids; a like is the best rating."""

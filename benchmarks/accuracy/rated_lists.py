@@ -13,13 +13,13 @@ import scipy.sparse as sp
 
 from air_recsys.adapters.implicit_peer import ImplicitLists
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.scales import like_of
 from air_recsys.evaluation.lists import paired_p_value
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import AIR, Recommender
-from air_recsys.models.taking import like_of
 from air_recsys.splits import user_holdout
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
@@ -45,19 +45,25 @@ class _Judge(NamedTuple):
     users: np.ndarray  # with a like
     liked: Csr
     others: Csr
+    worst: Csr  # below the middle of the scale
 
     @classmethod
     def of(cls, test: Interactions, least: float) -> _Judge:
         """Of ratings of which those from a least one on are likes."""
-        liked, others = (_csr(test, mask.astype(np.float64)) for mask in (test.ratings >= least, test.ratings < least))
+        ratings, middle = test.ratings, (test.ratings.min() + test.ratings.max()) / 2
+        masks = ratings >= least, ratings < least, ratings < middle
+        liked, others, worst = (_csr(test, mask.astype(np.float64)) for mask in masks)
         users = np.flatnonzero(np.diff(liked.indptr))
-        return cls(users, liked[users], others[users])
+        return cls(users, liked[users], others[users], worst[users])
 
-    def ndcg(self, lists: Lists) -> tuple[np.ndarray, float]:
-        """NDCG of each user, and the mean number of items in a list that are rated lower."""
+    def ndcg(self, lists: Lists) -> tuple[np.ndarray, np.ndarray]:
+        """NDCG of each user, and the mean numbers of items in a list rated lower, and below the middle."""
         found = lists(self.users)
-        low = np.take_along_axis(self.others.toarray(), found.clip(min=0), axis=1)[found >= 0].sum()
-        return user_measures(found, self.liked, _LENGTH)["ndcg_at_k"], float(low / self.users.size)
+        of_lists = (
+            np.take_along_axis(each.toarray(), found.clip(min=0), axis=1) for each in (self.others, self.worst)
+        )
+        low = np.array([each[found >= 0].sum() / self.users.size for each in of_lists])
+        return user_measures(found, self.liked, _LENGTH)["ndcg_at_k"], low
 
 
 def bench_rated_lists(
@@ -80,7 +86,7 @@ def bench_rated_lists(
     rating_set = RATING_SETS[case.removeprefix("rated-")]
     parts = chosen_folds(rating_set.load(root), folds)
     parts = [validation_fold(fold, seed) for fold in parts] if validation else parts
-    found: dict[str, list[tuple[np.ndarray, float]]] = {}
+    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     notes: list[str] = []
     for fold in parts:
         judge = _Judge.of(fold.test, like_of(fold.train.ratings))
@@ -92,7 +98,7 @@ def bench_rated_lists(
     first = np.concatenate([ndcg for ndcg, _ in next(iter(found.values()))])
     rows = [
         {"lists of": name, "ndcg@10": np.mean([ndcg.mean() for ndcg, _ in each])}
-        | {"rated lower": np.mean([low for _, low in each])}
+        | dict(zip(("rated lower", "rated low"), np.mean([low for _, low in each], axis=0).tolist(), strict=True))
         | {"p": paired_p_value(np.concatenate([ndcg for ndcg, _ in each]), first)}
         | {fold.name: ndcg.mean() for fold, (ndcg, _) in zip(parts, each, strict=True) if len(parts) > 1}
         for name, each in found.items()
@@ -105,6 +111,7 @@ def _systems(data: Interactions, settings: dict[str, Any], seed: int) -> dict[st
     ratings, likes = partial(_of_ratings, data, settings, seed), partial(_of_likes, data, seed)
     found = {_OURS: ratings} | {f"{_OURS} by {by}": partial(ratings, rank_by=by) for by in ("rating", "taken")}
     found |= {f"AIR.for_likes() on {form}": partial(likes, form) for form in ("all pairs", "liked pairs")}
+    found["AIR.for_likes(liked=)"] = partial(_of_dislikes, data, seed)
     peers = itertools.product({"EASE": _ease, "implicit ALS": _als}.items(), _FORMS)
     return found | {
         f"{name} on {form}": partial(_of_peer, data, name, make, form, seed) for (name, make), form in peers
@@ -120,6 +127,11 @@ def _of_likes(data: Interactions, seed: int, form: str) -> tuple[Lists, str]:
     pairs = data.select(_FORMS[form](data.ratings, like_of(data.ratings)) > 0)
     likes = Interactions(pairs.user_index, pairs.item_index, np.ones(pairs.n_ratings), data.users, data.items)
     model = AIR.for_likes(random_state=seed, device="cpu").fit(likes)
+    return partial(_own_lists, model, _of_form("all pairs", data)), model.search_line_
+
+
+def _of_dislikes(data: Interactions, seed: int) -> tuple[Lists, str]:
+    model = AIR.for_likes(random_state=seed, device="cpu", liked=like_of(data.ratings)).fit(data)
     return partial(_own_lists, model, _of_form("all pairs", data)), model.search_line_
 
 

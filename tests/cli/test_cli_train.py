@@ -13,6 +13,7 @@ from page_reader import data_of
 
 from air_recsys import AIR
 from air_recsys.cli import options
+from air_recsys.models import GraphRanker
 
 
 def write_table(path, ids="integer"):
@@ -216,6 +217,45 @@ def test_a_ranker_with_times_chooses_on_the_latest_part(tmp_path):
     how += ["--set", "n_steps=2", "--timestamp-column", "when"]
     assert "NDCG@20 on the latest fifths of all: " in trained(*how).out
     assert "NDCG@20 on the latest fifth of each user's: " in trained(*how, "--set", "validation=last").out
+
+
+def test_a_ranker_of_events_learns_what_each_kind_counts(tmp_path):
+    pairs = np.argwhere(np.random.default_rng(0).random((40, 12)) < 0.6)
+    kinds = np.where(np.arange(len(pairs)) % 2, "buy", "view")
+    table = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "what": kinds})
+    for file, write in (("events.csv", table.to_csv), ("events.parquet", table.to_parquet)):
+        write(tmp_path / file, index=False)
+        how = [
+            tmp_path / file,
+            "--ranking",
+            "--model",
+            tmp_path / "m.air",
+            "--set",
+            "n_factors=2",
+            "--set",
+            "n_steps=2",
+        ]
+        assert "; view counts " in trained(*how, "--kind-column", "what", "--target", "buy").out
+        loaded = GraphRanker.load(tmp_path / "m.air").interactions_
+        assert (loaded.n_ratings, loaded.kinds.beside["view"].n_ratings) == (
+            (kinds == "buy").sum(),
+            (kinds == "view").sum(),
+        )
+    refused = cli("train", tmp_path / "events.csv", "--target", "buy", "--model", tmp_path / "m.air")
+    assert "--target" in refused.err
+
+
+def test_a_ranker_of_ratings_is_told_what_a_like_is(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((40, 12)) < 0.6)
+    table = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "rating": rng.integers(1, 6, len(pairs))})
+    table.to_csv(tmp_path / "ratings.csv", index=False)
+    how = [tmp_path / "ratings.csv", "--ranking", "--liked", 4, "--model", tmp_path / "m.air"]
+    told = trained(*how, "--set", "n_factors=2", "--set", "n_steps=2").out
+    assert f"like: rating >= 4 ({100 * (table['rating'] >= 4).mean():.0f} % of the ratings); " in told
+    assert "--liked" in cli("train", *how[:1], *how[2:]).err
+    table.head(3).to_csv(tmp_path / "new.csv", index=False)
+    assert cli("recommend", tmp_path / "m.air", "--ratings", tmp_path / "new.csv").status == 0
 
 
 def test_snapshots_are_in_the_file_on_the_page_and_in_the_report(table, tmp_path):

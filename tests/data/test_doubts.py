@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.data.doubts import doubts_about_span
-from air_recsys.data.interactions import as_interactions, as_likes
+from air_recsys.data.interactions import as_interactions
+from air_recsys.data.likes import as_likes
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.data.scales import told_of_new, told_of_test
 from air_recsys.datasets import read_ratings

@@ -22,7 +22,8 @@ from attacks.reading import misread_files
 
 from air_recsys import GlobalMean, Interactions
 from air_recsys.data.features import Encoding
-from air_recsys.data.interactions import as_interactions, as_likes
+from air_recsys.data.interactions import as_interactions
+from air_recsys.data.likes import as_likes
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.datasets import read_features, read_ratings, read_similarity
@@ -330,7 +331,7 @@ def test_amounts_beside_likes_are_named():
     ("frame", "message"),
     [
         ({"user": [1, 2], "item": [3, 4], "liked": [1, 0]}, "columns not read: 'liked'"),
-        ({"user": [1, 2], "item": [3, 4], "event_type": ["view", "remove"]}, "columns not read: 'event_type'"),
+        ({"user": [1, 2], "item": [3, 4], "event_state": ["new", "old"]}, "columns not read: 'event_state'"),
         ({"user": ["Ann", "Bob"], "user_id": [1, 2], "item": [3, 4], "rating": [5, 4]}, "columns not read: 'user_id'"),
         ({"user": [1, 2], "item": [3, 4], "rating": [6.0, 7.0], "relation": ["=", ">"]}, "not read: 'relation'"),
         ({"user": [1, 2], "item": [3, 4], "rating": [6.0, 7.0], "standard_units": ["nM", "uM"]}, "'standard_units'"),

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, Interactions, load
+from air_recsys.data.scales import like_of
 from air_recsys.exceptions import DataWarning, ParameterError
-from air_recsys.models.taking import like_of
 from air_recsys.serving.service import Service
 
 N_USERS, N_ITEMS, LIKED = 60, 40, 4

@@ -366,3 +366,18 @@ def test_nothing_that_was_answered_is_lost_by_a_kill(files, tmp_path):
     model = Recommender.load(path)
     catch_up(model, journal_of(path))
     assert set(answered) <= set(model.interactions_.user_ids)
+
+
+def test_posted_events_have_a_kind():
+    table = pd.DataFrame(
+        {"user": ["a", "a", "b", "b"], "item": ["x", "y", "x", "z"], "kind": ["view", "buy", "buy", "view"]}
+    )
+    model = AIR.for_likes(settings={}, n_factors=1, n_steps=1, device="cpu", target="buy").fit(table)
+    service = Service(model)
+    posted = [{"user": "new", "item": "x", "kind": "view"}, {"user": "new", "item": "z", "kind": None}]
+    assert service.add("likes", posted)["n_users"] == 3
+    assert [each["item"] for each in service.recommend("new", 3)["items"]] in (["x", "y"], ["y", "x"])
+    with pytest.raises(DataError, match=r"as in the training, found .'call'."):
+        service.add("likes", [{"user": "new", "item": "x", "kind": "call"}])
+    with pytest.raises(DataError, match="expected likes without a kind"):
+        Service(AIR.for_likes(settings={}, device="cpu").fit(table[["user", "item"]])).add("likes", posted)

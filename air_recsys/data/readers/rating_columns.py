@@ -12,6 +12,7 @@ import pandas as pd
 from air_recsys.data.columns import (
     as_float,
     as_timestamps,
+    checked_kinds,
     dates_of,
     hint_at_columns,
     index_type,
@@ -34,6 +35,7 @@ class ColumnNames(NamedTuple):
     item: str
     rating: str | None
     timestamp: str | None
+    kind: str | None = None
 
     @property
     def given(self) -> list[str]:
@@ -66,6 +68,7 @@ class Rules(NamedTuple):
     allow_negative: bool | None = None
     rating_scale: tuple[float, float] | None = None
     missing: float | None = None
+    target: Hashable = None
 
 
 class Table(NamedTuple):
@@ -102,6 +105,7 @@ class RatingColumns:
         self.users, self.items = CodedIds("user", n_rows), CodedIds("item", n_rows)
         self._ratings = None if names.rating is None else GrowingColumn(np.float32, n_rows)
         self._times = None if names.timestamp is None else GrowingColumn(np.int64, n_rows)
+        self._kinds: list[pd.Series] = []
         self._has_dates: bool | None = None
         self.size = 0
 
@@ -111,6 +115,8 @@ class RatingColumns:
             self._ratings.append(narrowed(as_float(part[self._names.rating].to_numpy())))
         if self._times is not None:
             self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
+        if self._names.kind is not None:
+            self._kinds.append(pd.Series(part[self._names.kind]).astype("category"))
         self.size = self.users.size  # a part without numbers has no length
 
     def to_interactions(self, rules: Rules) -> Interactions:
@@ -121,18 +127,23 @@ class RatingColumns:
         if rules.missing is not None:
             given = table.ratings != rules.missing
             table, times = table.select(given), None if times is None else times[given]
-        return Interactions(
+        kinds = None
+        if self._names.kind is not None:
+            column = pd.concat([each.astype(object) for each in self._kinds]).rename(self._names.kind)
+            kinds = checked_kinds(column, rules.target, has_ratings=self._ratings is not None)
+        read = Interactions(
             table.users,
             table.items,
             table.ratings,
             table.user_ids,
             table.item_ids,
             timestamps=times,
-            duplicates=rules.duplicates,
+            duplicates=rules.duplicates if kinds is None else None,
             allow_negative=rules.allow_negative,
             rating_scale=rules.rating_scale,
             copy=False,
         ).checked(self._names.user, self._names.item)
+        return read if kinds is None else read.divided(kinds, str(rules.target), rules.duplicates)
 
     def to_table(self) -> Table:
         """Return ids and ratings, of which there may be none; nothing can be appended after that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -49,6 +49,8 @@ def read_ratings(
     columns: Sequence[str] | None = None,
     rating_scale: tuple[float, float] | None = None,
     missing: float | None = None,
+    kind: str | None = None,
+    target: Hashable = None,
     encoding: str | None = None,
     quote: bool | None = None,
 ) -> Interactions:
@@ -92,6 +94,8 @@ def read_ratings(
         Lowest and highest possible rating, see `Interactions`; by default the range of the data.
     missing : float, optional
         A number that means not rated, such as 99 in some tables; its rows are left out.
+    kind, target : str, optional
+        Column of the kinds of events, and the kind that counts, with ``rating=None``, see `Interactions.from_frame`.
     encoding : str, optional
         By default UTF-8, or UTF-16 where the file begins with its mark.
     quote : bool, optional
@@ -122,8 +126,10 @@ def read_ratings(
     """
     check_choice("duplicates", duplicates, get_args(Duplicates))
     check_encoding(encoding)
-    names, writing = ColumnNames(user, item, rating, timestamp), Writing(sep, encoding, quote)
-    rules = Rules(duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing)
+    names, writing = ColumnNames(user, item, rating, timestamp, kind), Writing(sep, encoding, quote)
+    rules = Rules(
+        duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing, target
+    )
     if missing is not None:
         check_real("missing", missing, minimum=-math.inf)
     with regular(path) as file:
@@ -237,7 +243,7 @@ def read_wide(path: Path, wide: Wide, writing: Writing) -> pd.DataFrame:
 
 def _may_be_wide(header: list[str], names: ColumnNames) -> bool:
     named = (None if name is None else named_column(name, header) for name in (names.item, names.rating))
-    return names.timestamp is None and may_be_wide(header) and not any(named)
+    return names.timestamp is None and names.kind is None and may_be_wide(header) and not any(named)
 
 
 def _refused(path: Path, wide: Wide, found: str) -> DataFileError:

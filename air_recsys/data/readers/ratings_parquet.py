@@ -169,7 +169,7 @@ def _coded(column: Any) -> tuple[np.ndarray, Any]:
 def _numbers(table: Any, names: ColumnNames) -> Any:
     """Return the columns that are no ids as a DataFrame; without pandas' metadata an index is a column like others."""
     pyarrow = import_extra("pyarrow", "data")
-    wanted = table.select([name for name in (names.rating, names.timestamp) if name is not None])
+    wanted = table.select([name for name in (names.rating, names.timestamp, names.kind) if name is not None])
     plain = pyarrow.schema([(field.name, plain_type(field.type)) for field in wanted.schema])
     return wanted.cast(plain).to_pandas(ignore_metadata=True)
 

@@ -40,6 +40,7 @@ class TextForm(NamedTuple):
         names = self.names
         # Ids are read as text, so they stay as written, and "NA" is an id.
         kinds: Any = {names.user: str, names.item: str} | ({} if names.rating is None else {names.rating: np.float64})
+        kinds |= {} if names.kind is None else {names.kind: str}
         header = {} if self.header is None else {"names": self.header, "header": None}
         return header | self.form.of_pandas() | {"dtype": kinds, "chunksize": _ROWS_AT_ONCE}
 

@@ -35,7 +35,8 @@ class LikesMemory(NamedTuple):
 
     def memory_plan(self, data: Interactions) -> MemoryPlan:
         """The bytes of a fit at its peak, beside the interactions: a slightly high estimate."""
-        return self._plan(data.user_index, data.n_users, data.n_items)
+        others = [] if data.kinds is None else [each.user_index for each in data.kinds.beside.values()]
+        return self._plan(np.concatenate([data.user_index, *others]), data.n_users, data.n_items)
 
     def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
         """Yield fewer factors, users compared and items, and the bytes that a fit then needs."""

@@ -13,7 +13,7 @@ Source: Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,11 +136,37 @@ def contributions(
     for name, weight in scorers.weights.items():
         scorer = scorers.scorers[name]
         if isinstance(scorer, FactorScorer):
-            columns["factors"], rest["no_items"] = _of_factors(scorer, own, user, items, weight * shares)
+            groups = [
+                _of_factors(scorer, counting, user, some, weight * parts)
+                for counting, some, parts in _for_others(scorer, own, user, items, shares)
+            ]
+            columns["factors"] = np.sum([parts for parts, _ in groups], axis=0)
+            rest["no_items"] = sum(own_part for _, own_part in groups)
         else:
             assert isinstance(scorer, ProductScorer)
-            columns["regression"] = _of_regression(scorer, own.indices, user, items, weight * shares)
+            each = [
+                _of_regression(scorer, own.indices, user, some, weight * parts) * (counting.data != 0)
+                for counting, some, parts in _for_others(scorer, own, user, items, shares)
+            ]
+            columns["regression"] = np.sum(each, axis=0)
     return pd.DataFrame(columns, index=own.indices), rest
+
+
+def _for_others(
+    scorer: FactorScorer | ProductScorer, own: Csr, user: int, items: np.ndarray, shares: np.ndarray
+) -> Iterator[tuple[Csr, np.ndarray, np.ndarray]]:
+    """How much the items of a user count for some items, which do not count for themselves where lists may hold them.
+
+    Yield those for which all count alike together, with their shares, then each other.
+    """
+    own_alone = np.zeros(items.size, dtype=bool)
+    if scorer.beside is not None:
+        own_alone = np.isin(items, scorer.beside[[user]].indices)
+    if not own_alone.all():
+        yield own, items[~own_alone], shares[~own_alone]
+    for place in np.flatnonzero(own_alone):
+        others = np.where(own.indices == items[place], 0, own.data)
+        yield sp.csr_array((others, own.indices, own.indptr), shape=own.shape), items[[place]], shares[[place]]
 
 
 def _of_regression(

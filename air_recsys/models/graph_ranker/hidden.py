@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,11 +17,13 @@ from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     differ,
+    entries_beside,
     log_trend,
     ones_of,
     strengths,
     times_columns,
     with_half_life,
+    with_kinds,
 )
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
@@ -45,6 +47,8 @@ POWERS = {"alike": 0.0, "popular": 0.5, "rare": -0.5}  # of an item's count, by 
 N_WINDOWS = 3  # fifths in time that are hidden
 _HELD_OUT = 0.1  # share of the rows
 _FEWEST = 10  # rows with hidden entries; fewer tell nothing
+_NO_KINDS: Mapping[str, Csr] = {}
+_NO_WORTHS: Mapping[str, float] = {}
 VALIDATIONS = ("auto", "random", "users", "last", "time")
 
 
@@ -57,6 +61,9 @@ class HiddenPart(NamedTuple):
     times: Csr | None = None  # of what is left
     given: Csr | None = None  # what is left of the rows of `hidden`, where these are not among the rows to train on
     at_random: bool = False  # which does not show how popularity will count: lists are measured in three ways
+    kinds: Mapping[str, Csr] = _NO_KINDS  # of the rows of `shown`, see `beside`
+    given_kinds: Mapping[str, Csr] = _NO_KINDS  # of the rows of `hidden`
+    rows: tuple[np.ndarray, np.ndarray] | None = None  # to train on and of `hidden`; None: all rows are both
 
     @property
     def powers(self) -> dict[str, float]:
@@ -73,7 +80,33 @@ class HiddenPart(NamedTuple):
         """The settings that read times and can be chosen here."""
         if self.times is None:
             return ()
-        return ("item_trend", "user_half_life") if self.name == "last" else ("item_trend",)
+        return ("item_trend", "user_half_life") if self.name == "last" and not self.kinds else ("item_trend",)
+
+    def beside(self, events: Mapping[str, tuple[Csr, Csr | None]]) -> HiddenPart:
+        """The same with events of other kinds, given as values and times of all rows: what is left of them.
+
+        Nothing is left of hidden pairs, as a view would tell of a purchase, and with times nothing that came later
+        than what is shown, of a user or of all.
+        """
+        if self.rows is not None:
+            shown, asked = self.rows
+            kinds = {name: values[shown] for name, (values, _) in events.items()}
+            given = {name: entries_beside(values[asked], self.hidden) for name, (values, _) in events.items()}
+        else:
+            kinds = {name: entries_beside(self._before(*each), self.hidden) for name, each in events.items()}
+            given = kinds
+        return self._replace(kinds=kinds, given_kinds=given)
+
+    def _before(self, values: Csr, times: Csr | None) -> Csr:
+        """The events that are not later than what is shown."""
+        if self.times is None or times is None:
+            return values
+        last = np.full(values.shape[0], self.times.data.max(), dtype=self.times.dtype)
+        if self.name == "last":  # each user's own, where some is hidden
+            asked = np.diff(self.hidden.indptr) > 0
+            last[asked] = self.times.data.min()
+            np.maximum.at(last, _rows(self.times), np.where(asked[_rows(self.times)], self.times.data, last.min()))
+        return _kept(values, times.data <= last[_rows(values)])
 
 
 def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) -> list[HiddenPart]:
@@ -98,7 +131,8 @@ def _rows_held_out(pattern: Csr, seed: int) -> HiddenPart:
     size = round(_HELD_OUT * pattern.shape[0])
     held_out, others = np.sort(order[:size]), np.sort(order[size:])
     shown, hidden = hide_fifth(pattern, seed)
-    return HiddenPart("users_", pattern[others], hidden[held_out], given=shown[held_out], at_random=True)
+    rows = others, held_out
+    return HiddenPart("users_", pattern[others], hidden[held_out], given=shown[held_out], at_random=True, rows=rows)
 
 
 def hide_fifth(pattern: Csr, seed: int) -> tuple[Csr, Csr]:
@@ -158,16 +192,21 @@ class HeldOut:
     """
 
     factors: ItemFactors  # those that `use_factors` was last given
+    worths: Mapping[str, float] = _NO_WORTHS  # of events of other kinds, at which all that follows is trained
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden
-        self.of_times, self.have_values = part.of_times, differ(shown)
+        self.of_times = part.of_times
+        self.have_values = any(map(differ, (shown, *part.kinds.values())))
         self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, MOST_SCORES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._left = part.left[self.users]  # by their values
         self._hidden, self._seen = (ones_of(each, shown.shape[1]) for each in (hidden[self.users], self._left))
+        self.kinds, self._left_kinds = part.kinds, {name: each[self.users] for name, each in part.given_kinds.items()}
+        if self.kinds:  # no list holds what has other events: hidden pairs have none
+            self._seen = with_kinds(self._seen, self._left_kinds, dict.fromkeys(self.kinds, 1.0), 0.0)
         counts = np.maximum(np.bincount(shown.indices, minlength=shown.shape[1]), 1.0)
         gains = gains_of(hidden[self.users], shown)
         self._gains = {name: times_columns(gains, counts**power) for name, power in part.powers.items()}
@@ -181,15 +220,21 @@ class HeldOut:
         self._regression = lru_cache(1)(self._regression_of)
         self._scores = lru_cache(1)(self._scores_of_factors)
         self._held: tuple[np.ndarray, np.ndarray] | None = None
-        self._values, self._strength = shown, -1.0
+        self._values, self._used = shown, None
         self.use_strength(0.0)
 
     def use_strength(self, strength: float) -> None:
         """Let values count so from now on."""
-        if strength != self._strength:
+        if self._used != (strength, self.worths):
             self._forget_regression()
-            self._strength = strength
-            self.shown, self._given = (strengths(each, strength) for each in (self._values, self._left))
+            self._used = strength, self.worths
+            both = (self._values, self.kinds), (self._left, self._left_kinds)
+            self.shown, self._given = (
+                with_kinds(strengths(own, strength), others, self.worths, strength)
+                if others
+                else strengths(own, strength)
+                for own, others in both
+            )
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
         """The scores of the regression alone, (n_users asked, n_items), as those of the others."""

@@ -28,6 +28,7 @@ _ABOVE_ZERO = ("factor_temperature", "regression_penalty")
 STRENGTHS = ("alike", "as they are", "roots", "logs", "ranks", "BM25")
 """How values of interactions count, by the number that is the setting `strength`."""
 _SATURATION = 1.2  # k of BM25
+WORTH = 0.5  # of an event of another kind beside one of the target, until hidden parts tell
 
 
 class RankerSettings(NamedTuple):
@@ -159,8 +160,40 @@ def _ranks(values: Csr) -> np.ndarray:
 
 
 def counted(data: Interactions, settings: RankerSettings) -> Csr:
-    """How much every pair counts, in the order of `interaction_pattern`."""
-    return strengths(interaction_values(data), settings.strength) if settings.strength else interaction_pattern(data)
+    """How much every pair counts, in the order of `interaction_pattern`; with other kinds these pairs and theirs."""
+    own = strengths(interaction_values(data), settings.strength) if settings.strength else interaction_pattern(data)
+    if data.kinds is None:
+        return own
+    others = {name: interaction_values(each) for name, each in data.kinds.beside.items()}
+    return with_kinds(own, others, data.kinds.worths, settings.strength)
+
+
+def with_kinds(own: Csr, others: Mapping[str, Csr], worths: Mapping[str, float], strength: float) -> Csr:
+    """How much pairs count by events of a target and, times their worths, by those of other kinds, given by values.
+
+    Examples
+    --------
+    >>> views = sp.csr_array([[1.0, 0.0], [1.0, 1.0]])
+    >>> with_kinds(sp.csr_array([[1.0, 0.0], [0.0, 0.0]]), {"view": views}, {"view": 0.5}, 0).toarray().tolist()
+    [[1.5, 0.0], [0.5, 0.5]]
+    """
+    for name, values in others.items():
+        if worth := worths.get(name, WORTH):
+            own = sp.csr_array(own + np.float32(worth) * strengths(values, strength))
+    own.sort_indices()
+    return own
+
+
+def entries_beside(rows: Csr, others: Csr) -> Csr:
+    """The entries of a matrix where another one of its shape has none."""
+    kept = ~np.isin(_places(rows), _places(others))
+    counts = np.bincount(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[kept], minlength=rows.shape[0])
+    indptr = np.append(0, counts.cumsum()).astype(rows.indptr.dtype)
+    return sp.csr_array((rows.data[kept], rows.indices[kept], indptr), shape=rows.shape)
+
+
+def _places(rows: Csr) -> np.ndarray:
+    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)) * np.int64(rows.shape[1]) + rows.indices
 
 
 def ones_of(rows: Any, n_columns: int) -> Csr:
@@ -179,11 +212,14 @@ def interaction_times(data: Interactions) -> Csr | None:
 
 def some_users(pattern: Csr, seed: int, most: int) -> Csr:
     """The rows of a pattern, or some of them, at random, that have at most so many interactions."""
-    if pattern.nnz <= most:
-        return pattern
+    return pattern if pattern.nnz <= most else pattern[rows_of_some(pattern, seed, most)]
+
+
+def rows_of_some(pattern: Csr, seed: int, most: int) -> np.ndarray:
+    """The positions of `some_users`, ascending."""
     users = np.random.default_rng(seed).permutation(pattern.shape[0])
     within = np.cumsum(np.diff(pattern.indptr)[users]) <= most
-    return pattern[np.sort(users[within])]
+    return np.sort(users[within])
 
 
 def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:

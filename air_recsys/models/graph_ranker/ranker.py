@@ -15,8 +15,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import asked_ids
-from air_recsys.data.interactions import Interactions, as_likes, is_matrix, with_features
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError, ParameterWarning
+from air_recsys.data.interactions import Interactions, Kinds, is_matrix, with_features
+from air_recsys.data.likes import DISLIKED, as_likes
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, ParameterWarning, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
@@ -38,6 +39,7 @@ from air_recsys.models.graph_ranker.inputs import (
     interaction_times,
     interaction_values,
     own_items,
+    rows_of_some,
     some_users,
 )
 from air_recsys.models.graph_ranker.progress import Progress, progress_of
@@ -63,7 +65,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
+from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.ranks import ALONE, Ranks
@@ -126,6 +128,13 @@ class GraphRanker(Recommender):
         Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
         Where the factors are trained: "cpu", "cuda", ..., or "auto", the GPU where there is one.
+    target : str, optional
+        The kind of events that lists are for, such as "purchase" where a column ``kind`` has views, carts and
+        purchases. How much events of other kinds count is learned on hidden ones of the target, and said in
+        `search_line_`: pairs are hidden with all of their events. Lists leave out what users have of the target alone.
+    liked : float, optional
+        The least rating that is a like, such as 4, or 1 of thumbs of 1 and -1. Those below are events of the kind
+        "disliked", which lists leave out. None: each row is a like.
     max_memory : int or str, optional
         Bytes, or text such as "8GB": a fit that would take more, see `memory_plan`, is an error before any work. None:
         the memory of the machine.
@@ -188,6 +197,8 @@ class GraphRanker(Recommender):
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
+    target: str | None = None
+    liked: float | None = None
     max_memory: int | str | None = None
 
     reads_features = True
@@ -196,6 +207,7 @@ class GraphRanker(Recommender):
         """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         super().check_parameters()
         check_device_name(self.device)
+        self._read_by()
         if self.max_memory is not None:
             parse_size(self.max_memory)
         if self.settings is None:
@@ -274,6 +286,9 @@ class GraphRanker(Recommender):
         data = self.checked_data(interactions)
         if user_features is not None or item_features is not None:
             data = with_features(data, user_features, item_features, stacklevel=2)
+        _check_kinds(data, self.target, self.liked)
+        if data.kinds is not None and self.settings is None:
+            _tell_what_cannot_be_learned(data, data.kinds)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
@@ -317,6 +332,9 @@ class GraphRanker(Recommender):
     def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback], ranks: Ranks) -> FittedState:
         selected = self._selected(data, progress, ranks)
         settings = selected.settings
+        if data.kinds is not None:
+            data = copy.copy(data)
+            data.kinds = data.kinds and data.kinds._replace(worths=selected.worths)
         pattern = counted(data, settings)
         training = self._training(pattern, selected.n_steps > 0, ranks)
         factors = progress.trained(training, selected.n_steps, callbacks)
@@ -365,9 +383,18 @@ class GraphRanker(Recommender):
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
         seed, times = self.random_state, None if self.validation in ("random", "users") else interaction_times(data)
-        pattern = some_users(interaction_values(data), seed, MOST_SEARCHED)
+        values = interaction_values(data)
+        pattern = some_users(values, seed, MOST_SEARCHED)
         searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
-        return hidden_parts(pattern, searched, self.validation, seed)
+        parts = hidden_parts(pattern, searched, self.validation, seed)
+        if data.kinds is None:
+            return parts
+        rows = slice(None) if values.nnz <= MOST_SEARCHED else rows_of_some(values, seed, MOST_SEARCHED)
+        beside = data.kinds.beside.items()
+        moments = {name: None if times is None else each.times_to_csr() for name, each in beside}
+        events = {name: (interaction_values(each)[rows], moments[name]) for name, each in beside}
+        events = {name: (values, when if when is None else when[rows]) for name, (values, when) in events.items()}
+        return [part.beside(events) for part in parts]
 
     @property
     def settings_(self) -> RankerSettings:
@@ -387,7 +414,12 @@ class GraphRanker(Recommender):
     @property
     def search_line_(self) -> str:
         """What was selected and why."""
-        return self._fitted().chosen.line
+        state = self._fitted()
+        if self.liked is None or state.data.kinds is None:
+            return state.chosen.line
+        n_likes = state.data.n_ratings
+        share = n_likes / (n_likes + state.data.kinds.beside[DISLIKED].n_ratings)
+        return f"like: rating >= {self.liked:g} ({100 * share:.0f} % of the ratings); {state.chosen.line}"
 
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
@@ -415,7 +447,15 @@ class GraphRanker(Recommender):
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
         """The interactions that the model was given; `how` goes to `as_likes`."""
-        return as_likes(interactions, timed=True, **how)
+        return as_likes(interactions, timed=True, **self._read_by(), **how)
+
+    def _read_by(self) -> dict[str, Any]:
+        """What says how kinds and ratings are read, checked."""
+        if self.liked is not None:
+            check_real("liked", self.liked, minimum=-np.inf)
+            if self.target is not None:
+                raise ParameterError(f"expected target of events or liked of ratings, found both, liked={self.liked}")
+        return {"target": self.target, "liked": self.liked}
 
     def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -490,7 +530,7 @@ class GraphRanker(Recommender):
         1.0
         """
         check_no_y(y)
-        state, data = self._fitted(), as_likes(test, allow_negative=True)
+        state, data = self._fitted(), as_likes(test, **{"allow_negative": True} | self._read_by())
         return list_ndcg(state, data, ready_state(state).listed_scores, test)
 
     def recommend(
@@ -597,9 +637,13 @@ class GraphRanker(Recommender):
         """
         check_choice("side", side, SIDES)
         state = self._fitted()
-        data = new_rows(
-            state, interactions, side, read=partial(as_likes, timed=True), features=features, zeros_count=False
-        )
+        data = new_rows(state, interactions, side, read=self.as_data, features=features, zeros_count=False)
+        if self.liked is not None and data.kinds is None:
+            data = as_likes(data, **self._read_by())
+        if data.kinds is not None and state.data.kinds is not None:
+            data.kinds = data.kinds._replace(worths=state.data.kinds.worths)
+        if side == "item" and state.data.kinds is not None:
+            raise DataError("expected new users, as partial_fit takes new items of events in, found side='item'")
         found = of_new_users(state, data) if side == "user" else of_new_items(state, data)
         return copy.copy(self).take_state(found)
 
@@ -665,7 +709,39 @@ def of_pairs(
     return values
 
 
+_FEW_EVENTS = 10  # of a target
+
+
+def _check_kinds(data: Interactions, target: str | None, liked: float | None) -> None:
+    """Raise `DataError` where a target is given, and there are no kinds, or no events of it."""
+    if data.kinds is None:
+        if target is not None:
+            raise DataError(f"expected a table with a column kind, of which target={target!r} is one, found none")
+        return
+    if not data.n_ratings and liked is not None:
+        raise DataError(f"expected ratings of {liked:g} or more (liked), found only lower ones")
+    if liked is not None and not data.kinds.beside[DISLIKED].n_ratings:
+        told = f"no dislikes found: all {data.n_ratings} ratings are {liked:g} or more"
+        warnings.warn(told, DataWarning, stacklevel=3)
+    if not data.n_ratings:
+        raise DataError(
+            f"expected events of the target {data.kinds.target!r}, found the kinds {quoted(list(data.kinds.beside))}"
+        )
+
+
+def _tell_what_cannot_be_learned(data: Interactions, kinds: Kinds) -> None:
+    if data.n_ratings < _FEW_EVENTS:
+        told = f"{data.n_ratings} pairs of {kinds.target!r} are too few to learn how much other events count"
+        warnings.warn(told, DataWarning, stacklevel=3)
+    for name, each in kinds.beside.items():
+        if each.n_ratings and not np.isin(each.user_index, data.user_index).any():
+            told = f"no user of {name!r} has a {kinds.target!r}: how much it counts cannot be learned"
+            warnings.warn(told, DataWarning, stacklevel=3)
+
+
 def _check_times(data: Interactions, settings: RankerSettings) -> None:
+    if settings.user_half_life and data.kinds is not None:
+        raise DataError("user_half_life in settings is for interactions of one kind, found several")
     for name in ("user_half_life", "item_trend"):
         if getattr(settings, name) and data.timestamps is None:
             raise DataError(f"{name} in settings needs interactions with timestamps, found none")

@@ -51,8 +51,11 @@ class Scorer(Protocol):
         """The scorer that makes lists on a device."""
         ...
 
-    def for_users(self, own: Csr) -> Self:
-        """The scorer of other users, by how much their items count, (b, n_items)."""
+    def for_users(self, own: Csr, beside: Csr | None = None) -> Self:
+        """The scorer of other users, by how much their items count, (b, n_items).
+
+        Those in `beside`, which lists may hold, count for other items alone.
+        """
         ...
 
 
@@ -84,6 +87,10 @@ class ScaledColumns:
                 return left[:, places] @ self.rows(places)
         return left @ self.whole
 
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of a square matrix."""
+        return self._matrix.diagonal() * self._scales
+
 
 class ProductScorer(NamedTuple):
     """Scores that are a product, each user's divided by their length."""
@@ -92,6 +99,7 @@ class ProductScorer(NamedTuple):
     right: ScaledColumns  # (r, n_items)
     scales: np.ndarray  # what items are multiplied by, (r,)
     times_right: Callable[[Csr], Tensor] | None = None  # the product of rows on a GPU, (b, n_items)
+    beside: Csr | None = None  # the part of `own` that does not count for the item itself
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
@@ -112,6 +120,8 @@ class ProductScorer(NamedTuple):
             values = torch.from_numpy(product)
         else:
             values = self.times_right(self.left(users))
+            if (itself := self._of_itself(users)) is not None:
+                values[tuple(map(torch.from_numpy, itself.nonzero()))] -= torch.from_numpy(itself.data).to(values)
             lengths = _lengths_on_device(values)
         return BlockScores(values, lengths, lambda items: values.gather(1, items) / lengths)
 
@@ -119,16 +129,28 @@ class ProductScorer(NamedTuple):
         """The scorer that makes lists on a device."""
         return self._replace(times_right=None if device == _CPU else products_on(device, self.right.whole))
 
-    def for_users(self, own: Csr) -> ProductScorer:
+    def for_users(self, own: Csr, beside: Csr | None = None) -> ProductScorer:
         """The scorer of other users, by how much their items count."""
-        return self._replace(own=own)
+        return self._replace(own=own, beside=beside)
 
     def left(self, users: np.ndarray) -> Csr:
         """What the products of some users are of, (b, r)."""
         return times_columns(self.own[users], self.scales)
 
     def _product(self, users: np.ndarray) -> Any:
-        return self.right.after(self.left(users))
+        product, itself = self.right.after(self.left(users)), self._of_itself(users)
+        if itself is None:
+            return product
+        if sp.issparse(product):
+            return sp.csr_array(product - itself)
+        product[itself.nonzero()] -= itself.data
+        return product
+
+    def _of_itself(self, users: np.ndarray) -> Csr | None:
+        """What items that lists may hold add to their own products."""
+        if self.beside is None:
+            return None
+        return times_columns(self.beside[users], self.scales * self.right.diagonal())
 
 
 class FactorScorer(NamedTuple):
@@ -138,6 +160,7 @@ class FactorScorer(NamedTuple):
     items: Catalogue  # q, and t, the trends of the items
     sources: np.ndarray  # of the items in u, (n_items, r)
     temperature: float
+    beside: Csr | None = None  # items of users that count for others alone, over the lengths of the sums that u are of
 
     @classmethod
     def of(cls, users: np.ndarray, factors: ItemFactors, temperature: float, trend: np.ndarray) -> FactorScorer:
@@ -151,6 +174,8 @@ class FactorScorer(NamedTuple):
         own = self.users[users].astype(np.float64)
         product = own @ self.items.factors.astype(np.float64).T
         product /= self.temperature
+        if self.beside is not None:
+            product += self._without_itself(users)
         product += self.items.offsets
         product -= product.max(axis=1, keepdims=True)
         np.exp(product, out=product)
@@ -162,6 +187,9 @@ class FactorScorer(NamedTuple):
         own = torch.from_numpy(self.users[users].astype(np.float32)).to(buffer.device)
         known = own.any(dim=1, keepdim=True)  # who has items
         values = self.items.approximate(own / self.temperature, buffer)
+        change = None if self.beside is None else torch.from_numpy(self._without_itself(users)).to(buffer.device)
+        if change is not None:
+            values += change
         largest = values.amax(dim=1, keepdim=True).double()
         on_cpu = buffer.device == _CPU
         values = torch.softmax(values, dim=1, out=values if on_cpu else None)  # in one pass, and there in its place
@@ -170,7 +198,9 @@ class FactorScorer(NamedTuple):
         lengths = torch.from_numpy(lengths_of_single(values.numpy())) if on_cpu else _lengths_on_device(values)
 
         def exact(items: Tensor) -> Tensor:
-            return self.items.exact(own.double() / self.temperature, items).sub_(logs).exp_().mul_(known) / lengths
+            found = self.items.exact(own.double() / self.temperature, items)
+            found = found if change is None else found + change.gather(1, items)
+            return found.sub_(logs).exp_().mul_(known) / lengths
 
         return BlockScores(values, lengths, exact)
 
@@ -178,9 +208,25 @@ class FactorScorer(NamedTuple):
         """The scorer that makes lists on a device."""
         return self._replace(items=Catalogue(self.items.factors, self.items.offsets, device))
 
-    def for_users(self, own: Csr) -> FactorScorer:
+    def for_users(self, own: Csr, beside: Csr | None = None) -> FactorScorer:
         """The scorer of other users, by how much their items count."""
-        return self._replace(users=user_factors(own, self.sources))
+        if beside is not None:
+            lengths = np.maximum(np.linalg.norm(own @ self.sources, axis=1), _SHORTEST)
+            shares = beside.data / np.repeat(lengths, np.diff(beside.indptr))
+            beside = sp.csr_array((shares, beside.indices, beside.indptr), shape=beside.shape)
+        return self._replace(users=user_factors(own, self.sources), beside=beside)
+
+    def _without_itself(self, users: np.ndarray) -> np.ndarray:
+        """What products over the temperature change where items do not count for themselves, (b, n_items)."""
+        assert self.beside is not None
+        rows, items = (part := self.beside[users]).nonzero()
+        own = self.users[users].astype(np.float64)[rows]
+        others = own - self.sources[items] * part.data[:, None]
+        targets = self.items.factors[items].astype(np.float64)
+        lengths = np.maximum(np.linalg.norm(others, axis=1), _SHORTEST)
+        changes = np.zeros(part.shape)
+        changes[rows, items] = np.einsum("ij,ij->i", others / lengths[:, None] - own, targets) / self.temperature
+        return changes
 
 
 class ColdItems(NamedTuple):
@@ -232,10 +278,11 @@ class WeightedScorers(NamedTuple):
             scores += weight * self.scorers[name].scores(users)
         return scores if self.cold is None else self.cold.among(scores)
 
-    def for_users(self, own: Csr) -> WeightedScorers:
-        """The scorers of other users, by how much their items count, (b, n_items)."""
-        own = own if self.cold is None else sp.csr_array(own[:, self.cold.known])
-        return self._replace(scorers={name: each.for_users(own) for name, each in self.scorers.items()})
+    def for_users(self, own: Csr, beside: Csr | None = None) -> WeightedScorers:
+        """The scorers of other users, by how much their items count, (b, n_items), see `Scorer`."""
+        if self.cold is not None:
+            own, beside = (each if each is None else sp.csr_array(each[:, self.cold.known]) for each in (own, beside))
+        return self._replace(scorers={name: each.for_users(own, beside) for name, each in self.scorers.items()})
 
 
 def products_on(device: torch.device, right: Csr | np.ndarray) -> Callable[[Csr], Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from air_recsys.exceptions import DistributedError
 from air_recsys.models import learned
 from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.inputs import STRENGTHS, RankerSettings
+from air_recsys.models.graph_ranker.inputs import STRENGTHS, WORTH, RankerSettings
 from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.nn.devices import in_workers, one_blas_thread
@@ -21,6 +21,7 @@ from air_recsys.training.ranks import Ranks
 MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
+_NO_WORTHS: Mapping[str, float] = {}
 Score = Callable[[HeldOut, RankerSettings], np.ndarray]
 _REGRESSION: Grid = {
     "regression_target": (-0.5, -0.375, -0.25, -0.125, 0.0),
@@ -32,6 +33,8 @@ TIMES: Grid = {
     "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
 _STRENGTHS: Grid = {"strength": tuple(map(float, range(len(STRENGTHS))))}
+_WORTHS = (0.0, 0.05, 0.1, 0.25, WORTH, 1.0, 2.0)
+_WORTH_OF = "worth_"  # begins the names of columns of a history
 _FACTORS: Grid = {
     "factor_temperature": (0.1, 0.15, 0.2),
     "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
@@ -54,6 +57,7 @@ class Selection(NamedTuple):
     n_steps: int  # of the training of the factors
     history: list[dict[str, Any]]  # every candidate that was tried
     calibration: RankCalibration | None = None  # on the first hidden part
+    worths: Mapping[str, float] = _NO_WORTHS  # of events of other kinds
 
     @classmethod
     def of_row(cls, row: dict[str, Any], history: list[dict[str, Any]]) -> Selection:
@@ -61,7 +65,8 @@ class Selection(NamedTuple):
         values: dict[str, Any] = {name: row[name] for name in RankerSettings._fields}
         kept = row.get("calibration")
         calibration = None if kept is None else RankCalibration.of_array(np.asarray(kept, dtype=np.float64))
-        return cls(RankerSettings(**values), int(row["n_steps"]), history, calibration)
+        worths = {name.removeprefix(_WORTH_OF): each for name, each in row.items() if name.startswith(_WORTH_OF)}
+        return cls(RankerSettings(**values), int(row["n_steps"]), history, calibration, worths)
 
     def kept(self) -> dict[str, Any]:
         """The row of a checkpoint that `of_row` reads."""
@@ -69,8 +74,8 @@ class Selection(NamedTuple):
         return self.values() | {"calibration": calibration}
 
     def values(self) -> dict[str, Any]:
-        """The settings and the number of steps by name."""
-        return self.settings._asdict() | {"n_steps": self.n_steps}
+        """The settings, the number of steps and the worths by name."""
+        return self.settings._asdict() | {"n_steps": self.n_steps} | _columns(self.worths)
 
     def table(self) -> pd.DataFrame:
         """The candidates, and what was selected in the last row."""
@@ -97,9 +102,11 @@ class Selection(NamedTuple):
         return f"{selected}: NDCG@20 on {_where(table)}: {told}{cut}{left_out}{self._counts(table)}"
 
     def _counts(self, table: pd.DataFrame) -> str:
-        """How values count, where some do."""
+        """How values count, where some do, and events of other kinds."""
         tried = bool(np.any(table["strength"].to_numpy() > 0))
-        return f"; NDCG by the values, which count {STRENGTHS[int(self.settings.strength)]}" if tried else ""
+        told = f"; NDCG by the values, which count {STRENGTHS[int(self.settings.strength)]}" if tried else ""
+        worths = ", ".join(f"{name} counts {worth:g}" for name, worth in self.worths.items())
+        return f"{told}; {worths}" if worths else told
 
 
 class Search:
@@ -129,13 +136,18 @@ class Search:
         self._begin, self._progress = begin, progress
         self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
+        self._use_worths(dict.fromkeys(self.ways[0].kinds, WORTH))
 
     def best(self) -> Selection:
         """The best candidate; the regression as it is where there is no time to try any."""
         regression = RankerSettings(factor_weight=0.0)
         grid: Grid = {"regression_penalty": self.ways[0].penalties} | _REGRESSION
         grid |= {name: TIMES[name] for name in self.ways[0].of_times}
+        if self._worths:  # which matter most
+            self._weigh_kinds(regression)
         best = self._descend(regression, grid, HeldOut.regression_scores)
+        if self._worths:
+            self._weigh_kinds(best)
         if self.ways[0].have_values:
             best = self._descend(best, _STRENGTHS, HeldOut.regression_scores)
         if not self.history:
@@ -147,6 +159,22 @@ class Search:
         selected = Selection.of_row(row, self.history)
         own = None if self._ranks.rank else self._calibrated(selected.settings)
         return selected._replace(calibration=self._ranks.of_all(own)[0])
+
+    def _use_worths(self, worths: Mapping[str, float]) -> None:
+        """Let events of other kinds count so from now on."""
+        self._worths = worths
+        for way in self.ways:
+            way.worths = worths
+
+    def _weigh_kinds(self, settings: RankerSettings) -> None:
+        """Find how much events of each other kind count beside those of the target."""
+        best, chosen = -np.inf, self._worths
+        for name in [name for _ in range(_ROUNDS) for name in chosen]:
+            for worth in (chosen[name], *_WORTHS):
+                self._use_worths({**chosen, name: worth})
+                if self._may_try(settings, 0) and (ndcg := self._try(settings, HeldOut.regression_scores)) > best:
+                    best, chosen = ndcg, self._worths
+        self._use_worths(chosen)
 
     def _calibrated(self, settings: RankerSettings) -> RankCalibration:
         """The probabilities of the lists of the first way."""
@@ -193,7 +221,7 @@ class Search:
         return bool(self._tried(candidate, n_steps)) or self._budget.has(self._reserve)
 
     def _tried(self, settings: RankerSettings, n_steps: int) -> list[float]:
-        known = settings._asdict() | {"n_steps": n_steps}
+        known = self._row(settings, n_steps)
         return [row["ndcg"] for row in self.history if known.items() <= row.items()]
 
     def _try(self, settings: RankerSettings, scores: Score, n_steps: int = 0) -> float:
@@ -208,9 +236,17 @@ class Search:
         figures = np.array([of_parts[name] for name in self._names])  # (parts, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
         each = {f"ndcg_{name}": value for name, value in zip(self._names, figures[:, 0].tolist(), strict=True)}
-        self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
+        self.history.append(self._row(settings, n_steps) | {"ndcg": ndcg, "recall": recall} | each)
         self._progress.tried()
         return ndcg
+
+    def _row(self, settings: RankerSettings, n_steps: int) -> dict[str, Any]:
+        """What a candidate is, as the columns of a history."""
+        return settings._asdict() | {"n_steps": n_steps} | _columns(self._worths)
+
+
+def _columns(worths: Mapping[str, float]) -> dict[str, float]:
+    return {f"{_WORTH_OF}{name}": worth for name, worth in worths.items()}
 
 
 def members_of(history: pd.DataFrame) -> pd.DataFrame:

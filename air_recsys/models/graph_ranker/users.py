@@ -32,6 +32,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.likes import DISLIKED
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.content import Content, most_liked_items, some_with_likes
@@ -40,11 +41,13 @@ from air_recsys.models.graph_ranker.factors import ItemFactors, continued_factor
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
     counted,
+    entries_beside,
     interaction_pattern,
     item_gains,
     ones_of,
     own_items,
     strengths,
+    with_kinds,
 )
 from air_recsys.models.graph_ranker.lists import best_lists, lists_of
 from air_recsys.models.graph_ranker.regression import columns_of_items, normalised_items, regression_scorer
@@ -74,6 +77,7 @@ class RankerState(NamedTuple):
     scorers: WeightedScorers
     own: Csr  # how much each item of a user counts, (n_users, number of items scored)
     first: int = 0  # the first item that is answered: of those scored all, or new ones alone
+    pairs: Csr | None = None  # the items of users that lists leave out; None: those of `own`
 
     described: UserShares | None = None  # of users without items
 
@@ -102,7 +106,7 @@ class RankerState(NamedTuple):
 
     def seen(self, users: np.ndarray) -> Csr:
         """1 for each item that some users have, (b, n_items)."""
-        own = self.own[users]
+        own = (self.own if self.pairs is None else self.pairs)[users]
         return ones_of(own[:, self.first :] if self.first else own, self.fitted.data.n_items)
 
     def item_ids(self) -> np.ndarray:
@@ -173,25 +177,37 @@ def _ready(state: FittedState) -> RankerState:
     own = own_items(pattern, data, settings)
     if state.trained is not None:
         return _of_users(state, own)
-    trend, cold = item_gains(data, settings), _cold_items(state)
+    trend, cold, pairs = item_gains(data, settings), _cold_items(state), _pairs_of(data)
+    beside = None if pairs is None else entries_beside(own, pairs)
     items, weights, served = _items_of(state), state.item_weights, own
     if cold is not None:
         known = cold.known
         pattern, served, trend = sp.csr_array(pattern[:, known]), sp.csr_array(own[:, known]), trend[known]
+        beside = None if beside is None else sp.csr_array(beside[:, known])
         items = ItemFactors(items.sources[known], items.targets[known])
         weights = None if weights is None else _among(weights, known)
 
     def factors() -> Scorer:
-        return FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
+        scorer = FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
+        return scorer if beside is None else scorer.for_users(served, beside)
 
     def regression() -> Scorer:
         assert weights is not None
-        return regression_scorer(pattern, served, weights, trend, settings)
+        scorer = regression_scorer(pattern, served, weights, trend, settings)
+        return scorer if beside is None else scorer.for_users(served, beside)
 
     makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
     scorers = {name: makers[name]() for name in settings.weights}
     weighted = WeightedScorers(scorers, settings.weights, data.n_items, cold=cold)
-    return RankerState(state, settings, weighted, own, described=_user_shares(state, cold))
+    return RankerState(state, settings, weighted, own, pairs=pairs, described=_user_shares(state, cold))
+
+
+def _pairs_of(data: Interactions) -> Csr | None:
+    """The items that lists leave out; None where these are all that count."""
+    if data.kinds is None:
+        return None
+    disliked = {name: interaction_pattern(each) for name, each in data.kinds.beside.items() if name == DISLIKED}
+    return with_kinds(interaction_pattern(data), disliked, {DISLIKED: 1.0}, 0.0)
 
 
 def _items_of(state: FittedState) -> ItemFactors:
@@ -250,11 +266,12 @@ def _user_shares(state: FittedState, cold: ColdItems | None) -> UserShares | Non
 
 def _of_users(state: FittedState, own: Csr) -> RankerState:
     """New users alone, by how much each of their items counts."""
-    trained, features = ready_state(state.origin), state.features("user")
+    trained, features, pairs = ready_state(state.origin), state.features("user"), _pairs_of(state.data)
     described = trained.described
     if described is not None and features is not None:
         described = described._replace(features=features.values)
-    return RankerState(state, trained.settings, trained.scorers.for_users(own), own, described=described)
+    scorers = trained.scorers.for_users(own, None if pairs is None else entries_beside(own, pairs))
+    return RankerState(state, trained.settings, scorers, own, pairs=pairs, described=described)
 
 
 def _of_items(state: FittedState, whole: FittedState) -> RankerState:
@@ -361,9 +378,10 @@ def _of_kind(new: Interactions, known: Interactions) -> Interactions:
     ratings, weights = (new.ratings, np.maximum(new.ratings, 0)) if new.weights is None else (new.weights, None)
     pairs = new.user_index, new.item_index
     how: dict[str, Any] = {"timestamps": new.timestamps, "weights": weights}
-    same = Interactions(*pairs, ratings, new.users, new.items, duplicates=None, allow_negative=True, empty=True, **how)
-    same.item_features = new.item_features
-    return same
+    how |= {"duplicates": None, "allow_negative": True, "empty": True}
+    found = Interactions(*pairs, ratings, new.users, new.items, **how)
+    found.item_features, found.kinds = new.item_features, new.kinds
+    return found
 
 
 def with_likes(
@@ -401,7 +419,8 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     settings, weights = settings_of(state), state.item_weights
     if data.timestamps is None and (settings.user_half_life or settings.item_trend):
         raise DataError("expected new likes with timestamps, as in the training, found none")
-    if n_added is None or settings.strength:  # a further value changes the mean of its user
+    has_kinds = data.kinds is not None
+    if n_added is None or settings.strength or has_kinds:  # a further value changes the mean of its user
         pattern = counted(data, settings)
     else:
         pattern = _with_added(_pattern_of(state), data, n_added)
@@ -415,7 +434,7 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
         items = _grown_factors(items, columns, pattern, own, new)
     if n_steps:
         items = _continued(items, pattern, ~blank | liked, n_steps, data.n_ratings)
-    if n_added is None or n_steps or settings.user_half_life:
+    if n_added is None or n_steps or settings.user_half_life or has_kinds:
         users = user_factors(own, items.sources)
     else:  # the others have the items that they had
         users = np.zeros((data.n_users, items.sources.shape[1]), np.float32)

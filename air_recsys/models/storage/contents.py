@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from air_recsys.data.doubts import doubts_about_rows
 from air_recsys.data.features import Encoding, Features
-from air_recsys.data.interactions import Interactions
+from air_recsys.data.interactions import Interactions, Kinds
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.further import NOTHING, Further
@@ -78,6 +78,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
     }
     later = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
     later["further"] = [] if state.further == NOTHING else state.further.to_json()
+    if (kinds := state.data.kinds) is not None:
+        later["kinds"] = {"target": kinds.target, "names": list(kinds.beside), "worths": dict(kinds.worths)}
     later["unrated"] = list(state.unrated) if any(state.unrated) else []
     return attributes | {name: value for name, value in later.items() if value}, arrays
 
@@ -86,6 +88,7 @@ def state_from_contents(contents: Contents) -> FittedState:
     """The state that `state_to_contents` was given, but for the equations of rows."""
     attributes, arrays = check_attributes(contents.attributes), contents.arrays
     data = interactions_from_arrays(arrays, attributes["features"])
+    data.kinds = _kinds_from(data, attributes.get("kinds"), arrays)
     users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
     factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
     check_shapes(data, factors)
@@ -137,7 +140,28 @@ def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
     for side, each in _features_of(data).items():
         known |= {f"{side}_places": each.places} if each.places.size else {}
         known |= {} if each.graph is None else matrix_to_arrays(f"{side}_similarity_", each.graph)
+    for number, each in enumerate(data.kinds.beside.values() if data.kinds is not None else ()):
+        parts = {"user_index": each.user_index, "item_index": each.item_index, "weights": each.weights}
+        parts["timestamps"] = each.timestamps
+        known |= {f"kind_{number}_{name}": values for name, values in parts.items() if values is not None}
     return arrays | known | ({} if data.weights is None else {"weights": data.weights})
+
+
+def _kinds_from(data: Interactions, told: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray]) -> Kinds | None:
+    """The events of other kinds of a file, which tells their names and worths."""
+    if told is None:
+        return None
+    beside = {}
+    for number, name in enumerate(told["names"]):
+        start = f"kind_{number}_"
+        pairs = arrays[f"{start}user_index"], arrays[f"{start}item_index"]
+        more: dict[str, Any] = {part: arrays.get(f"{start}{part}") for part in ("weights", "timestamps")}
+        ones = np.ones(pairs[0].size, np.float32)
+        beside[str(name)] = Interactions(*pairs, ones, data.users, data.items, empty=True, copy=False, **more)
+    worths = {str(name): float(worth) for name, worth in told["worths"].items()}
+    if not np.isfinite(list(worths.values())).all():
+        raise ValueError("expected finite worths of kinds, found others")
+    return Kinds(str(told["target"]), beside, worths)
 
 
 def features_to_json(data: Interactions) -> dict[str, Any]:
@@ -202,12 +226,12 @@ def graph_from_arrays(
 
 def check_kept(data: Interactions, stacklevel: int) -> None:
     """Raise `DataError` for ratings that no model can hold, and warn of ids that no file can, or that tell nothing."""
-    largest = float(np.abs(data.ratings).max())
+    largest = float(np.abs(data.ratings).max(initial=0))
     if largest > LARGEST:
         raise DataError(f"expected ratings of at most {LARGEST:g}, found {largest:g}: divide all by a number")
     if 0 < largest < 1 / LARGEST:
         raise DataError(f"expected a rating of at least {1 / LARGEST:g}, found {largest:g}: multiply all by a number")
-    if data.weights is not None and data.weights.max() < _LITTLE:
+    if data.weights is not None and data.weights.max(initial=0) < _LITTLE and data.n_ratings:
         warnings.warn(
             f"the largest weight of a rating is {data.weights.max():.2g}, beside a prior that counts as ratings of "
             "weight 1 do: multiply the weights, for a mean of 1",

@@ -70,6 +70,8 @@ def digest(data: Interactions, *, timed: bool = False) -> str:
             hashed.update(np.ascontiguousarray(features.numbers()))  # pyright: ignore[reportArgumentType]
     if timed:
         hashed.update(hash_arrays(data.timestamps).digest())
+    for name, each in data.kinds.beside.items() if data.kinds is not None else ():
+        hashed.update(f"{name}: {digest(each, timed=timed)}".encode())
     return hashed.hexdigest()
 
 
