@@ -18,6 +18,7 @@ from air_recsys.models.graph_ranker.inputs import interaction_pattern, interacti
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy import ranking_systems as of_systems
 from benchmarks.accuracy.experiments import experiment, published_figures
+from benchmarks.accuracy.kinds import made_events
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
@@ -214,7 +215,7 @@ def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_o
 
 def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
     _, default, cases = read_cases("ranking")
-    assert {name for name in cases if not name.startswith("rated-")} == set(RANKING_SETS)
+    assert {name for name in cases if not name.startswith(("rated-", "kinds-"))} == set(RANKING_SETS)
     assert {"gowalla-order", "yelp2018-order"} == set(RANKING_SETS) - set(default)
     for name in ("gowalla", "yelp2018"):
         folder = tmp_path / "implicit" / name
@@ -344,3 +345,12 @@ def test_a_case_has_the_tables_of_its_part(fold, at_once, monkeypatch, how, titl
     ]
     assert "seed 3" in tables[0].protocol
     assert ("held out of the training" in tables[0].protocol) is ("new_users" in how)
+
+
+def test_made_events_tell_nothing_of_hidden_purchases():
+    events, test = made_events(0, n_users=80, n_items=30, n_groups=3)
+    assert set(events["kind"]) == {"purchase", "cart", "view"}
+    assert test[events["user"].to_numpy(), events["item"].to_numpy()].sum() == 0
+    hidden = np.flatnonzero(np.diff(test.indptr))
+    assert set(hidden) <= set(events.loc[events["kind"] == "purchase", "user"])
+    assert np.diff(test.indptr)[hidden].max() == 1
