@@ -22,6 +22,7 @@ from air_recsys.splits import user_holdout
 from benchmarks.accuracy import cold_lists
 from benchmarks.accuracy import ranking_systems as of_systems
 from benchmarks.accuracy.experiments import experiment, published_figures
+from benchmarks.accuracy.kinds import made_events
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
 from benchmarks.accuracy.peers.described import ContentNeighbors, HybridFactors
@@ -219,7 +220,7 @@ def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_o
 
 def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
     _, default, cases = read_cases("ranking")
-    others = {name for name in cases if name.startswith("rated-") or name.endswith("-cold")}
+    others = {name for name in cases if name.startswith(("rated-", "kinds-")) or name.endswith("-cold")}
     assert set(cases) - others == set(RANKING_SETS)
     assert {"gowalla-order", "yelp2018-order", "games-last"} == set(RANKING_SETS) - set(default)
     for name in ("gowalla", "yelp2018"):
@@ -377,3 +378,12 @@ def test_lists_of_hidden_items_and_for_hidden_users_are_measured(monkeypatch):
     assert found["NDCG@20"]["GraphRanker"] > 1.2 * found["NDCG@20"]["popularity"]
     with pytest.raises(ParameterError, match="hidden whole"):
         cold_lists.bench_cold_lists(Path(), 0, "ml-100k-cold", **how | {"validation": True})
+
+
+def test_made_events_tell_nothing_of_hidden_purchases():
+    events, test = made_events(0, n_users=80, n_items=30, n_groups=3)
+    assert set(events["kind"]) == {"purchase", "cart", "view"}
+    assert test[events["user"].to_numpy(), events["item"].to_numpy()].sum() == 0
+    hidden = np.flatnonzero(np.diff(test.indptr))
+    assert set(hidden) <= set(events.loc[events["kind"] == "purchase", "user"])
+    assert np.diff(test.indptr)[hidden].max() == 1
