@@ -61,7 +61,7 @@ def bench_kinds(root: Path | None, seed: int, *, settings: dict[str, Any], **unr
 
 
 def _ndcg(model: Any, users: np.ndarray, events: pd.DataFrame, test: Csr) -> np.ndarray:
-    known = events["item"].isin(model.interactions_.item_ids) & events["user"].isin(users)
+    known = np.isin(events["item"], model.interactions_.item_ids) & np.isin(events["user"], users)
     table = model.recommend(users, _LENGTH, exclude=events.loc[known, ["user", "item"]].drop_duplicates())
     lists = np.full((users.size, _LENGTH), -1)
     lists[np.searchsorted(users, table["user"]), table["rank"] - 1] = table["item"]
@@ -87,7 +87,8 @@ def made_events(seed: int, n_users: int = 20_000, n_items: int = 2000, n_groups:
         rows = (random.random(users.size)[:, None] > groups[:, :-1]).sum(axis=1) + n_groups * is_shown
         places = np.searchsorted((items + np.arange(2 * n_groups)[:, None]).ravel(), rows + random.random(users.size))
         tables.append(pd.DataFrame({"user": users, "item": places % n_items, "kind": kind}))
-    bought = tables[0] = tables[0].drop_duplicates(ignore_index=True)
+    bought: Any = tables[0].drop_duplicates(ignore_index=True)
+    tables[0] = bought
     for kind, share in (("cart", 0.5), ("view", 0.8)):
         tables.append(bought[random.random(len(bought)) < share].assign(kind=kind))
     hidden = bought.sample(frac=1, random_state=seed).drop_duplicates("user")
@@ -99,10 +100,9 @@ def made_events(seed: int, n_users: int = 20_000, n_items: int = 2000, n_groups:
 def taobao_events(folder: Path) -> tuple[pd.DataFrame, Csr]:
     """Purchases and carts of Taobao, and the hidden purchases, of the split published with EHCF and GHCF."""
     events = pd.concat([_read(folder / name).assign(kind=kind) for kind, name in _FILES.items()], ignore_index=True)
-    often = events[events["kind"] == _TARGET]["item"].value_counts()
-    often = often.index[often >= _FEWEST]
-    events, hidden = (each[each["item"].isin(often)] for each in (events, _read(folder / "test.txt")))
-    n_users, n_items = (1 + max(events[side].max(), hidden[side].max()) for side in ("user", "item"))
+    often = np.flatnonzero(np.bincount(events["item"][events["kind"] == _TARGET]) >= _FEWEST).tolist()
+    events, hidden = (each.loc[each["item"].isin(often)] for each in (events, _read(folder / "test.txt")))
+    n_users, n_items = (1 + int(np.max([events[side].max(), hidden[side].max()])) for side in ("user", "item"))
     test = _pairs(hidden, (n_users, n_items))
     return without(events, test), test
 
@@ -110,7 +110,7 @@ def taobao_events(folder: Path) -> tuple[pd.DataFrame, Csr]:
 def without(events: pd.DataFrame, test: Csr) -> pd.DataFrame:
     """The events of all but the hidden pairs."""
     kept = np.asarray(test[events["user"].to_numpy(), events["item"].to_numpy()]).ravel() == 0
-    return events[kept]
+    return events.loc[kept]
 
 
 def _read(file: Path) -> pd.DataFrame:
