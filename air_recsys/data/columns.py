@@ -267,7 +267,7 @@ _MOST_KINDS = 20  # of events
 def told_kinds(table: pd.DataFrame) -> Hashable | None:
     """Return the column of the kinds of events; None where there is none, or where all values are equal or many."""
     name = usual_column("kind", "kind", list(table.columns))
-    return name if name is not None and 1 < int(table[name].nunique(dropna=False)) <= _MOST_KINDS else None
+    return name if name is not None and 1 < len(table[[name]].drop_duplicates()) <= _MOST_KINDS else None
 
 
 def checked_kinds(column: pd.Series, target: Hashable, *, has_ratings: bool) -> np.ndarray:

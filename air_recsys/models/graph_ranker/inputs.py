@@ -169,17 +169,17 @@ def counted(data: Interactions, settings: RankerSettings) -> Csr:
 
 
 def with_kinds(own: Csr, others: Mapping[str, Csr], worths: Mapping[str, float], strength: float) -> Csr:
-    """How much pairs count by events of a target and, times their worths, by those of other kinds, given by values.
+    """How much pairs count: the most of what events of a target count and, times their worths, those of other kinds.
 
     Examples
     --------
     >>> views = sp.csr_array([[1.0, 0.0], [1.0, 1.0]])
     >>> with_kinds(sp.csr_array([[1.0, 0.0], [0.0, 0.0]]), {"view": views}, {"view": 0.5}, 0).toarray().tolist()
-    [[1.5, 0.0], [0.5, 0.5]]
+    [[1.0, 0.0], [0.5, 0.5]]
     """
     for name, values in others.items():
         if worth := worths.get(name, WORTH):
-            own = sp.csr_array(own + np.float32(worth) * strengths(values, strength))
+            own = sp.csr_array(own.maximum(np.float32(worth) * strengths(values, strength)))
     own.sort_indices()
     return own
 
