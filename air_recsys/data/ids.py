@@ -19,6 +19,7 @@ from air_recsys.data.frames import as_pandas
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 
 _MOST_COMPARED = 20_000  # names: part of a second
+_DENSE = 0.5  # share of their range that numbers of rows have
 
 
 def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
@@ -209,11 +210,12 @@ class IdIndex:
         """Raise `DataError` where all ids that come with some content, such as "features", are unknown.
 
         Warn where integers without gaps, as row numbers are, miss those of the data by one, or where those of the
-        data are such numbers and miss these.
+        data are such numbers and miss these, which have most of their range.
         """
         known, has_numbers = self.ids, ids.size and ids.dtype.kind in "iu" and self.ids.dtype != object
         is_numbered = has_numbers and known.min() in (0, 1) and known.size == np.ptp(known) + 1
-        if is_numbered or (has_numbers and np.unique(ids).size == np.ptp(ids) + 1):
+        share = np.unique(ids).size / (np.ptp(ids) + 1) if has_numbers else 0
+        if share == 1 or (is_numbered and share > _DENSE):
             low, high = ids.min(), ids.max()
             if (known.max() == high + 1 and known.min() > low) or (known.min() == low - 1 and known.max() < high):
                 told = f"those of the data in {known.min()}..{known.max()}: are they off by one, or numbered anew?"
