@@ -65,7 +65,7 @@ def test_a_search_chooses_saves_and_goes_on_where_it_was_cut(tmp_path, monkeypat
     advance, taken = SoftmaxTrainer.advance, []
 
     def cut(trainer, position):
-        if len(taken) == 20:
+        if len(taken) == 7:
             raise PowerCut
         taken.append(position)
         advance(trainer, position)
