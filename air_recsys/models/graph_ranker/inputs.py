@@ -204,10 +204,7 @@ def ones_of(rows: Any, n_columns: int) -> Csr:
 
 def interaction_times(data: Interactions) -> Csr | None:
     """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ."""
-    times = data.timestamps
-    if times is None or not np.ptp(times):
-        return None
-    return sp.csr_array((times, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+    return None if data.timestamps is None or not np.ptp(data.timestamps) else data.times_to_csr()
 
 
 def some_users(pattern: Csr, seed: int, most: int) -> Csr:

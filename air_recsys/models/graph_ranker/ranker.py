@@ -333,8 +333,8 @@ class GraphRanker(Recommender):
         selected = self._selected(data, progress, ranks)
         settings = selected.settings
         if data.kinds is not None:
-            data = copy.copy(data)
-            data.kinds = data.kinds and data.kinds._replace(worths=selected.worths)
+            kinds, data = data.kinds._replace(worths=selected.worths), copy.copy(data)
+            data.kinds = kinds
         pattern = counted(data, settings)
         training = self._training(pattern, selected.n_steps > 0, ranks)
         factors = progress.trained(training, selected.n_steps, callbacks)
@@ -390,10 +390,12 @@ class GraphRanker(Recommender):
         if data.kinds is None:
             return parts
         rows = slice(None) if values.nnz <= MOST_SEARCHED else rows_of_some(values, seed, MOST_SEARCHED)
-        beside = data.kinds.beside.items()
-        moments = {name: None if times is None else each.times_to_csr() for name, each in beside}
-        events = {name: (interaction_values(each)[rows], moments[name]) for name, each in beside}
-        events = {name: (values, when if when is None else when[rows]) for name, (values, when) in events.items()}
+
+        def seen(each: Interactions) -> tuple[Csr, Csr | None]:
+            moments = None if times is None else each.times_to_csr()
+            return interaction_values(each)[rows], None if moments is None else moments[rows]
+
+        events = {name: seen(each) for name, each in data.kinds.beside.items()}
         return [part.beside(events) for part in parts]
 
     @property

@@ -84,7 +84,7 @@ class RankerState(NamedTuple):
     def scores(self, users: np.ndarray) -> np.ndarray:
         """The scores of all items for some users, (b, n_items), by features of those without items."""
         scores = self.scorers.scores(users)[:, self.first :]
-        if self.described is not None and (others := ~self.with_items()[users]).any():
+        if self.described is not None and (others := ~self.with_items(users)).any():
             scores[others] = self.described.of(users[others])
         return scores
 
@@ -98,7 +98,7 @@ class RankerState(NamedTuple):
                 shape = len(users), self.scorers.n_items
                 seen = sp.csr_array((seen.data, seen.indices + self.first, seen.indptr), shape=shape)
         items, scores = best_lists(self.scorers, users, n, seen=seen, allowed=allowed)
-        if self.described is not None and (others := np.flatnonzero(~self.with_items()[users])).size:
+        if self.described is not None and (others := np.flatnonzero(~self.with_items(users))).size:
             hidden = None if seen is None else seen[others]
             found = lists_of(self.described.of(users[others]), n, 1.0, hidden, allowed)
             items[others], scores[others] = found
@@ -125,10 +125,10 @@ class RankerState(NamedTuple):
         assert self.fitted.calibration is not None
         return self.fitted.calibration.of_scores(self.scorers.scores(users), self.own[users])[:, self.first :]
 
-    def with_items(self) -> np.ndarray:
-        """Whether each user has any item that is not cold, (n_users,); of others the scorers say nothing."""
-        cold = self.scorers.cold
-        return np.diff((self.own if cold is None else self.own[:, cold.known]).indptr) > 0
+    def with_items(self, users: np.ndarray | None = None) -> np.ndarray:
+        """Whether each user, or each of some, has any item that is not cold; of others the scorers say nothing."""
+        cold, own = self.scorers.cold, self.own if users is None else self.own[users]
+        return np.diff((own if cold is None else own[:, cold.known]).indptr) > 0
 
     def answered(self) -> np.ndarray:
         """Whether scores tell of each user, by items or by features, (n_users,)."""
@@ -221,7 +221,7 @@ def _among(weights: Csr | np.ndarray, items: np.ndarray) -> Csr | np.ndarray:
     return weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
 
 
-def untrained_items(state: FittedState) -> np.ndarray:
+def _untrained_items(state: FittedState) -> np.ndarray:
     """The items that took part in no training and have no likes since, ascending; none without features."""
     return np.flatnonzero(_blank_items(state, state.data) & ~_liked_items(state.data))
 
@@ -242,12 +242,8 @@ def _liked_items(data: Interactions) -> np.ndarray:
 
 def _cold_items(state: FittedState) -> ColdItems | None:
     """The items without likes whose scores follow from features; None where there are none."""
-    content, places, features = (
-        Content.of_values("item", state.chosen.values),
-        untrained_items(state),
-        state.features("item"),
-    )
-    if content is None or features is None or not places.size:
+    content, features = Content.of_values("item", state.chosen.values), state.features("item")
+    if content is None or features is None or not (places := _untrained_items(state)).size:
         return None
     known, values = np.setdiff1d(np.arange(state.data.n_items), places), features.values.astype(np.float64)
     sources = most_liked_items(state.data)
@@ -426,7 +422,8 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
         pattern = _with_added(_pattern_of(state), data, n_added)
     own = own_items(pattern, data, settings)
     items = _items_of(state)
-    blank, liked = _blank_items(state, data), _liked_items(data)
+    blank = _blank_items(state, data)
+    liked = _liked_items(data) if blank.any() else ~blank
     new = np.union1d(np.flatnonzero(blank & liked), np.arange(len(items.sources), data.n_items))
     if new.size:
         columns = _new_columns(pattern, settings, new)
