@@ -20,7 +20,8 @@ from air_recsys.exceptions import DataError, ParameterError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation import Contributions, Explanation
 from air_recsys.models.pairs import times_of
-from air_recsys.models.ratings import Clip
+from air_recsys.models.ratings import Clip, is_binary
+from air_recsys.models.reasons import tastes
 from air_recsys.models.rows import Side, Sources
 from air_recsys.models.state import FittedState, RowEquations
 from air_recsys.storage.validation import check_integer
@@ -46,15 +47,17 @@ def explain(
     names, factors = check_labels(labels, state.data.item_ids), state.factors
     from_sources = equations.contributions(state, user, item)
     tables = Tables(state, from_sources.sources, n, names, clips, similarities)
-    rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
+    rated = from_sources.sources.rated
+    rated_items, similar_users = np.split(from_sources.of_sources, [rated.size])
     offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
     place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
     of_time = 0.0 if times is None or state.drift is None else float(state.drift.at(*place, times)[0][0])
     if times is not None and state.carried is not None:
         of_time += float((state.carried.scores(*place, times) - state.carried.scores(*place))[0])
-    rated = from_sources.sources.rated
     carried = np.zeros(rated.size) if state.carried is None else state.carried.shares(user, item, rated)
+    own = (rated == item) & (state.alone != "item")  # places of new items are no places of rated ones
+    own_rating = float(rated_items[own, 0].sum() + carried[own].sum())
     by_others = 0.0  # who rated similar items, or what users alike say of a user without ratings
     if state.carried is not None and (state.kernel_residuals is not None or not rated.size):
         by_others = state.carried.score(user, item) - float(carried.sum())
@@ -65,9 +68,10 @@ def explain(
         float(state.scores(*place, clips, times)[0]),
         *offsets,
         pattern=from_sources.pattern,
-        near_items=tables.near_items(item, carried),
+        near_items=tables.near_items(item, np.where(own, 0.0, carried)),
         user_features=tables.features("user", from_sources.of_user_features),
-        rated_items=tables.items(item, rated_items),
+        own_rating=own_rating,
+        rated_items=tables.items(item, rated_items, np.flatnonzero(~own)),
         similar_users=tables.users(user, item, similar_users),
         graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
         item_features=tables.features("item", from_sources.of_item_features),
@@ -103,10 +107,10 @@ class Tables:
         self._similar_users, self._similar_items = similarities
         self._item_ids = state.origin.data.item_ids  # of sources: the rated items are trained ones
 
-    def items(self, item: int, contributions: np.ndarray) -> Contributions:
-        """The rated items; `contributions` (N, 2) in all and by the item graph."""
-        best = self._largest(contributions[:, 0])
-        return _table(self._of_items(item, best), contributions, best)
+    def items(self, item: int, contributions: np.ndarray, others: np.ndarray) -> Contributions:
+        """The rated items at the places `others`; `contributions` (N, 2) in all and by the item graph."""
+        best = self._largest(contributions[others, 0])
+        return _table(self._of_items(item, others[best]), contributions[others], best)
 
     def _of_items(self, item: int, best: np.ndarray) -> dict[str, Any]:
         """The columns of some rated items, by their positions among these."""
@@ -117,8 +121,16 @@ class Tables:
             "label": self._named(rated),
             "rating": self._sources.ratings[best],
             "deviation": self._sources.deviations[best],
+            "taste": self._tastes(best),
             "weight": _of_edges(known, np.full_like(rated, item), rated),
         }
+
+    def _tastes(self, best: np.ndarray) -> np.ndarray:
+        """How the user has rated some items, in words."""
+        own = self._sources
+        binary = self._state.origin.once("binary", lambda: is_binary(self._state.origin.data.ratings))
+        usual = float(np.median(own.ratings)) if best.size else 0.0
+        return tastes(own.ratings[best], own.deviations[best], usual, self._state.rating_scale, binary)
 
     def near_items(self, item: int, contributions: np.ndarray) -> Contributions:
         """The rated items that the item graph ties to the item; `contributions` (N,), 0 for all others."""

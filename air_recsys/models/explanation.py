@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.models.reasons import DISLIKED, LIKED, TASTES, names_of, prose_of
 from air_recsys.storage.markup import card, card_table, element
 
 
@@ -45,8 +45,10 @@ class Explanation:
         Contribution of which items the user has rated, whatever the ratings; 0 in models without a posterior.
     user_features : Contributions
         Contribution of each feature of the user, for models with features of users.
+    own_rating : float
+        Contribution of the user's own rating of the item; 0 without one.
     rated_items, similar_users : Contributions
-        Contributions to the personal score by source: `rows`, and the `total` of those with and without a row.
+        Contributions of other rated items, and of similar users, to the personal score by source: `rows`, and the `total` of those with and without a row.
     near_items : Contributions
         What the item graph carries to the item from rated items near it, and features or given similarities from
         rated ones: the share of each in the part of the score that factors and biases leave, see
@@ -89,6 +91,7 @@ class Explanation:
     item_bias: float
     pattern: float
     user_features: Contributions
+    own_rating: float
     rated_items: Contributions
     near_items: Contributions
     similar_users: Contributions
@@ -100,18 +103,21 @@ class Explanation:
 
     @property
     def items(self) -> pd.DataFrame:
-        """Rated items: item, rating, deviation, weight (similarity to the explained item), contribution, by_graph."""
+        """Rated items: item, rating, deviation, taste, weight (similarity to the explained item), contribution, by_graph.
+
+        The column `taste` is how the user has rated the item, see `air_recsys.models.reasons.tastes`.
+        """
         return self.rated_items.rows
 
     @property
     def likes(self) -> pd.DataFrame:
-        """Rows of `items` that the user rates above the mean plus the biases of user and item."""
-        return self.items.query("deviation > 0").reset_index(drop=True)
+        """Rows of `items` that the user liked: rated higher than expected, in the upper half of the scale."""
+        return self.items[self.items["taste"] == LIKED].reset_index(drop=True)
 
     @property
     def dislikes(self) -> pd.DataFrame:
-        """Rows of `items` that the user rates at or below the mean plus the biases of user and item."""
-        return self.items.query("not deviation > 0").reset_index(drop=True)
+        """Rows of `items` that the user disliked: rated no higher than expected, and low for the scale and the user."""
+        return self.items[self.items["taste"] == DISLIKED].reset_index(drop=True)
 
     @property
     def users(self) -> pd.DataFrame:
@@ -131,6 +137,7 @@ class Explanation:
             "item_bias": self.item_bias,
             "pattern": self.pattern,
             "user_features": self.user_features.total,
+            "own_rating": self.own_rating,
             "rated_items": self.rated_items.total,
             "near_items": self.near_items.total,
             "similar_users": self.similar_users.total,
@@ -144,11 +151,11 @@ class Explanation:
         return sum(self.parts().values())
 
     def prose(self) -> str:
-        """The score in sentences: what it starts from, what the user likes and dislikes, and similar users."""
+        """The score in sentences: what it starts from, rated items by how the user rated them, and further parts."""
         return prose_of(self)
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks: the sentences, the parts, and likes and dislikes apart."""
+        """HTML for notebooks: the sentences, the parts, and rated items by how the user has rated them."""
         return explanation_card(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,6 +185,7 @@ class Explanation:
             "item_bias": "bias of the item",
             "pattern": "choice of items",
             "user_features": f"features of the user ({self.user_features.count})",
+            "own_rating": "own rating of the item",
             "rated_items": f"rated items ({self.rated_items.count})",
             "near_items": f"items near it in the graph ({self.near_items.count})",
             "similar_users": f"similar users ({self.similar_users.count})",
@@ -222,54 +230,20 @@ def _table_as_text(table: Contributions) -> str:
     return text if n_others == 0 else f"{text}\n... and {n_others} others: {table.others:+.4g}"
 
 
-_NAMED = 3  # items in a sentence
-_WIDTH = 100
 _PARTS = {"user_bias": "bias of the user", "item_bias": "bias of the item", "pattern": "choice of items"}
-Explained = Any
-"""`air_recsys.models.explanation.Explanation`, whose module imports this one."""
 
 
-def prose_of(found: Explained) -> str:
-    """An explanation in sentences, likes and dislikes apart; see `Explanation.prose`."""
-    start = found.mean + found.user_bias + found.item_bias
-    offsets = [
-        f"the mean {found.mean:.3g}" if found.mean else "",
-        f"the user's habit {found.user_bias:+.2g}" if found.user_bias else "",
-        f"the item's popularity {found.item_bias:+.2g}" if found.item_bias else "",
-    ]
-    known = f": without the user's taste it would be {start:.3g} ({', '.join(filter(None, offsets))})" if start else ""
-    sentences = [f"User {found.user} is expected to rate {_item(found)} {found.score:.3g}{known}."]
-    if found.near_items.count:
-        near = found.near_items
-        named = ", ".join(_names(near.rows)[:_NAMED])
-        sentences.append(
-            f"The graph adds {near.total:+.2g} from {near.count} near items that the user rated: {named}."
-        )
-    sentences += [_of_items(rows, verb) for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))]
-    n_others = found.rated_items.count - len(found.items)
-    if n_others > 0:
-        sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
-    if found.pattern:
-        sentences.append(f"The choice of rated items adds {found.pattern:+.2g}.")
-    if found.user_features.count:
-        sentences.append(f"The features of the user add {found.user_features.total:+.2g}.")
-    if found.similar_users.count:
-        sentences.append(f"The {found.similar_users.count} most similar users add {found.similar_users.total:+.2g}.")
-    if found.clipping:
-        sentences.append(f"The scale of the ratings limits it by {found.clipping:+.2g}.")
-    return textwrap.fill(" ".join(filter(None, sentences)), _WIDTH)
-
-
-def explanation_card(found: Explained) -> str:
-    """An explanation as HTML: sentences, parts, and the items that the user likes and dislikes apart."""
+def explanation_card(found: Explanation) -> str:
+    """An explanation as HTML: sentences, parts, and rated items by how the user has rated them."""
     parts = [(_PARTS.get(name, name.replace("_", " ")), value) for name, value in found.parts().items() if value]
     tables = [
-        card_table(f"Rated items that the user {verb}", _COLUMNS, _rows(rows))
-        for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))
-        if len(rows)
+        card_table(f"Items that the user {taste}", _COLUMNS, _rows(found.items[found.items["taste"] == taste]))
+        for taste in TASTES
+        if (found.items["taste"] == taste).any()
     ]
     told = element("p", found.prose().replace("\n", " "), style="margin:.4em 0;max-width:45em")
-    title = f"User {found.user}, {_item(found)}: {found.score:.4g}"
+    named = f"item {found.item}" if found.label is None else found.label
+    title = f"User {found.user}, {named}: {found.score:.4g}"
     return card(title, {}, told, card_table("Parts of the score", ["part", "adds"], parts), *tables)
 
 
@@ -277,26 +251,5 @@ _COLUMNS = ["item", "rating", "similarity", "adds"]
 
 
 def _rows(rows: pd.DataFrame) -> list[tuple[str, float, float, float]]:
-    columns = (_names(rows), rows["rating"], rows["weight"], rows["contribution"])
+    columns = (names_of(rows), rows["rating"], rows["weight"], rows["contribution"])
     return [(name, float(a), float(b), float(c)) for name, a, b, c in zip(*columns, strict=True)]
-
-
-def _item(found: Explained) -> str:
-    return f"item {found.item}" if found.label is None else str(found.label)
-
-
-def _names(rows: pd.DataFrame) -> list[str]:
-    return (rows["label"] if "label" in rows else rows["item"]).astype(str).tolist()
-
-
-def _of_items(rows: pd.DataFrame, verb: str) -> str:
-    """A sentence on items that the user likes, or dislikes; empty without any."""
-    if rows.empty:
-        return ""
-    named = [
-        f"{name} (rated {rating:g})"
-        for name, rating in zip(_names(rows)[:_NAMED], rows["rating"][:_NAMED].tolist(), strict=True)
-    ]
-    named += [f"{len(rows) - _NAMED} more"] if len(rows) > _NAMED else []
-    listed = ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
-    return f"Items that the user {verb} add {rows['contribution'].sum():+.2g}: {listed}."

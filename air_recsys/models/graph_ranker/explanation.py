@@ -24,7 +24,8 @@ import scipy.sparse as sp
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers, lengths_of
-from air_recsys.storage.markup import card, card_table
+from air_recsys.models.reasons import prose_of_list
+from air_recsys.storage.markup import card, card_table, element
 from air_recsys.storage.validation import check_integer
 
 
@@ -60,6 +61,10 @@ class ListExplanation:
         """The sum of the parts, which is the score up to rounding."""
         return sum(self.parts.values())
 
+    def prose(self) -> str:
+        """The reasons in sentences: the items that add most, with their shares of the score, and what others add."""
+        return prose_of_list(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON."""
         rows = self.items.astype(object).where(self.items.notna(), None)
@@ -78,9 +83,9 @@ class ListExplanation:
         named = self.item if self.label is None else self.label
         parts = card_table("Parts", ["part", "adds"], [(each.replace("_", " "), v) for each, v in self.parts.items()])
         rows = zip(self.items["label"], self.items["contribution"].tolist(), strict=True)
-        return card(
-            f"User {self.user}, {named}: {self.score:.4g}", {}, parts, card_table("Items", ["item", "adds"], rows)
-        )
+        told = element("p", self.prose().replace("\n", " "), style="margin:.4em 0;max-width:45em")
+        items = card_table("Items", ["item", "adds"], rows)
+        return card(f"User {self.user}, {named}: {self.score:.4g}", {}, told, parts, items)
 
     def __str__(self) -> str:
         named = self.item if self.label is None else f"{self.item} ({self.label})"
@@ -89,7 +94,9 @@ class ListExplanation:
         shown = self.items if self.label is not None else self.items.drop(columns="label")
         what = f"what the {self.n_items} items of the user add"
         what += "" if len(shown) == self.n_items else f", the first {len(shown)}"
-        return "\n".join([head, "", f"{what}:", shown.to_string(index=False, float_format="{:+.4f}".format)])
+        return "\n".join(
+            [head, "", self.prose(), "", f"{what}:", shown.to_string(index=False, float_format="{:+.4f}".format)]
+        )
 
 
 def explain(
