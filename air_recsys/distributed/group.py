@@ -97,6 +97,11 @@ class Group(Ranks):
         sizes = self.of_all(len(own))
         return self.spread(Cut((0, *accumulate(sizes))), torch.from_numpy(own))[0].numpy()
 
+    def shared(self, work: Callable[[slice], np.ndarray], n: int) -> np.ndarray:
+        """What the work finds of n rows, of which each rank does an equal range."""
+        cut = Cut.even(n, self.size)
+        return self.spread(cut, torch.from_numpy(work(cut.of(self.rank))))[0].numpy()
+
     def as_first(self, tensor: Tensor) -> Tensor:
         """The tensor of rank 0, of the shape of that of this rank."""
         if self.size == 1:

@@ -1,8 +1,8 @@
 """Sweeps of a posterior over several ranks: each forms and solves the equations of its own users and items.
 
-So it is with the pattern's features. Start, priors, noise, what is kept of sweeps and the graphs after them are found
-by every rank from the same rows. Priors and noise, which the next half sweep depends on, are taken
-from rank 0, so that no rounding drives ranks apart.
+So it is with the pattern's features, the sums that priors follow from, and the graphs after the sweeps. Start, noise
+and what is kept of sweeps are found by every rank from the same rows. Priors and noise, which the next half sweep
+depends on, are taken from rank 0, so that no rounding drives ranks apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.training import PosteriorSweeps
 
-_SOLVED = 9  # to solve a row of width d takes as long as to sum 9 d ratings, measured on MovieLens-1M
+_SOLVED = 13  # to solve a row of width d takes as long as to sum 13 d ratings, measured on MovieLens-1M
 
 
 class SharedRows(Exchange):

@@ -32,6 +32,7 @@ from air_recsys.training import Callback, GradientDescent, Record
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.course import asks_to_stop
+from air_recsys.training.ranks import ALONE
 
 Model = TypeVar("Model", bound=TrainedRecommender | GraphRanker)
 _TIMEOUT, _TIMEOUT_OF_LIKES = 50.0, 3600.0  # seconds
@@ -120,6 +121,7 @@ def fit(
                 progress=model.verbose if group.rank == 0 else False,
                 chosen=_chosen(model, engine),
                 gathered=share.gathered,
+                ranks=group if share.gathered is None else ALONE,
             )
 
 
