@@ -15,7 +15,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer, SweepCheckpointer
-from air_recsys.distributed.checks import check_kind, check_memory, check_ranks, own_device, shared_engine
+from air_recsys.distributed.checks import check_kind, check_memory, check_ranks, shared_engine
 from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
@@ -108,8 +108,8 @@ def fit(
     if isinstance(model, GraphRanker):
         return _fit_likes(model, interactions, checkpoint, waits, callbacks)
     source = interactions if isinstance(interactions, ParquetRatings) else model.as_data(interactions)
-    engine = shared_engine(model, source if isinstance(source, Interactions) else None)
-    with joined(own_device(model.device), waits) as group:
+    with joined(model.device, waits) as group:
+        engine = group.together(lambda: shared_engine(model, source if isinstance(source, Interactions) else None))
         share, seed = _share(group, model, engine, source), model.random_state
         with _kept(group, engine, share.mark, checkpoint, every) as checkpointer:
             return model.train_by(
@@ -146,7 +146,7 @@ def _fit_likes(
     if isinstance(interactions, ParquetRatings):
         raise ParameterError("ParquetRatings are for AIR: give every rank all likes, from read_ratings")
     data = model.checked_data(interactions)
-    with joined(own_device(model.device), timeout) as group:
+    with joined(model.device, timeout) as group:
         planned = model.planned(data)
         check_ranks(group, data, model.fingerprint(data))
         check_memory(group, planned._replace(n_parts=-(-planned.n_parts // group.size)), data, model.max_memory)

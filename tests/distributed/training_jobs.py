@@ -16,7 +16,6 @@ from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
@@ -215,7 +214,7 @@ def diverging(rank: int | None) -> AbstractContextManager[Any]:
 
 def leave(seconds: float) -> dict[str, np.ndarray]:
     """Join the others, be the later the higher the rank is, and return when the work and the group have ended."""
-    with joined(torch.device("cpu"), 20) as group:
+    with joined("cpu", 20) as group:
         group.of_all(None)
         time.sleep(seconds * RANK)
         done = time.time()
