@@ -79,8 +79,14 @@ class Group(Ranks):
 
     def spread(self, cut: Cut, *own: Tensor) -> list[Tensor]:
         """The same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
+        wholes, arrive = self.begin_spread(cut, *own)
+        arrive()
+        return wholes
+
+    def begin_spread(self, cut: Cut, *own: Tensor) -> tuple[list[Tensor], Callable[[], None]]:
+        """What `spread` returns, whole once the function beside it has been called."""
         if self.size == 1:
-            return list(own)
+            return list(own), lambda: None
         wholes = [part.new_empty(cut.n_rows, *part.shape[1:]) for part in own]
         for whole, part in zip(wholes, own, strict=True):
             whole[cut.of(self.rank)] = part
@@ -89,9 +95,13 @@ class Group(Ranks):
         parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in filled]
         with self.contact():
             sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in parts]
-            for each in sent:
-                each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
-        return wholes
+
+        def arrive() -> None:
+            with self.contact():
+                for each in sent:
+                    each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
+
+        return wholes, arrive
 
     def in_line(self, own: np.ndarray) -> np.ndarray:
         """The rows of all ranks, in rank order, however many each has."""

@@ -72,6 +72,7 @@ def fit_on_ray(
         has_gpus = ray.cluster_resources().get("GPU", 0) >= n_ranks
         gpus = model.device != "cpu" and (has_gpus or model.device != "auto")
         resources = {"CPU": cpus_per_rank} | ({"GPU": 1} if gpus else {})
+        asked = f"{n_ranks} ranks of {' and '.join(f'{number} {name}' for name, number in resources.items())}"
         trainer = torch_train.TorchTrainer(
             work,
             torch_config=torch_train.TorchConfig(backend="gloo"),  # where ranks meet; `fit` takes nccl between GPUs
@@ -81,7 +82,7 @@ def fit_on_ray(
         try:
             state = trainer.fit().return_value
         except train.TrainingFailedError as error:
-            raise _told(error, n_ranks, resources, ray.cluster_resources()) from error
+            raise _told(error, asked, ray.cluster_resources()) from error
     with lock_of(model):
         return model.take_state(state)
 
@@ -103,16 +104,25 @@ def _fitted(model: Model, data: Any, options: Mapping[str, Any]) -> FittedState 
     return fit(model, data, **options)._state
 
 
-def _told(error: Any, n_ranks: int, resources: Mapping[str, float], found: Mapping[str, float]) -> Exception:
-    """What a run of Ray Train has ended with: an error of `fit`, or what became of a worker or of the cluster."""
+def _told(error: Any, asked: str, found: Mapping[str, float]) -> Exception:
+    """What a run of Ray Train has ended with: an error of `fit`, or what became of the workers or of the cluster."""
     failures = getattr(error, "worker_failures", None)
     if failures is None:
-        each = ", ".join(f"{number} {name}" for name, number in resources.items())
-        has = ", ".join(f"{found.get(name, 0):g} {name}" for name in resources)
-        return DistributedError(
-            f"expected a Ray cluster with room for {n_ranks} ranks of {each} each, found {has}: {error}"
-        )
+        cause = error.controller_failure
+        if type(cause).__name__ == "WorkerGroupStartupTimeoutError":
+            has = ", ".join(f"{number:g} {name}" for name, number in found.items() if name in ("CPU", "GPU"))
+            return DistributedError(
+                f"expected a Ray cluster with room for {asked}, found one of {has or 'nothing'}, perhaps in use"
+            )
+        return DistributedError(f"Ray Train could not start {asked}: {_last_line(cause)}")
     causes = {rank: getattr(failure, "_base_exc", failure) for rank, failure in sorted(failures.items())}
-    own = [cause for cause in causes.values() if not isinstance(cause, DistributedError)]
-    print(causes)
-    return own[0]
+    dead = [rank for rank, cause in causes.items() if type(cause).__name__.startswith("WorkerHealthCheck")]
+    raised = [cause for rank, cause in causes.items() if rank not in dead]
+    own = [cause for cause in raised if not isinstance(cause, DistributedError)]
+    if dead and not own:
+        return DistributedError(f"rank {dead[0]} of {asked} died on Ray, perhaps from lack of memory")
+    return [*own, *raised][0]
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()

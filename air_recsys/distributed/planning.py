@@ -198,8 +198,8 @@ class SweepCost(RankCost):
 
     @property
     def messages_per_sweep(self) -> int:
-        """Exchanges of tensors that all ranks take part in: seven a half sweep."""
-        return 0 if self.n_ranks == 1 else 14
+        """Exchanges of tensors that all ranks take part in: six a half sweep."""
+        return 0 if self.n_ranks == 1 else 12
 
     @property
     def _features(self) -> int:

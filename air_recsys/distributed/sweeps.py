@@ -31,7 +31,7 @@ class SharedRows(Exchange):
     """The rows of both sides, shared out by `cuts` over the ranks of a group."""
 
     def __init__(self, group: Group, cuts: tuple[Cut, Cut]) -> None:
-        self._group, self._cuts = group, cuts
+        self._group, self._cuts, self._arrive = group, cuts, lambda: None
         self.alone = group.size == 1
 
     def own(self, side: int, n_rows: int) -> slice:
@@ -47,19 +47,24 @@ class SharedRows(Exchange):
         return self._group.sum(*own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """The half sweep of the rows of all ranks."""
-        mean, covariance = half.rows
+        """The half sweep of the rows of all ranks; covariances of the others arrive before all `agree`.
+
+        Until then priors, which need the own ones alone, are summed while these are on their way.
+        """
+        (mean, covariance), cut = half.rows, self._cuts[side]
         drawn = [] if mean is half.means else [mean]
-        kept = [] if covariance is None else [covariance]
-        means, errors, *rest = self._group.spread(self._cuts[side], half.means, half.errors, *drawn, *kept)
+        means, errors, *rest = self._group.spread(cut, half.means, half.errors, *drawn)
         (unsolved,) = self._group.sum(half.flag.code)
-        rows = Rows(rest[0] if drawn else means, rest[-1] if kept else None)
+        kept = [] if covariance is None else [covariance]
+        wholes, self._arrive = self._group.begin_spread(cut, *kept)
+        rows = Rows(rest[0] if drawn else means, wholes[0] if kept else None)
         return Half(rows, means, errors, half.flag._replace(code=unsolved))
 
     def agree(self, *parts: Stateful) -> None:
         """Give every rank the numbers that rank 0 has found, in one exchange."""
         if self.alone:
             return
+        self._arrive()
         values = [value for part in parts for value in part.state().values()]
         tensors = [tensor for value in values for tensor in (value if isinstance(value, list) else [value])]
         found = self._group.as_first(torch.cat([tensor.flatten().to(torch.float64) for tensor in tensors]))

@@ -88,6 +88,8 @@ def fit(
         If a rank needs more memory than `max_memory`, or than its machine has.
     DistributedError
         If another rank died or did not answer; the last checkpoint is intact.
+    DeviceError
+        On every rank, if one has no GPU where "cuda" is asked for or the others have one.
     DivergenceError
         As in `AIR.fit`.
 

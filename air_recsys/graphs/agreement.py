@@ -33,6 +33,7 @@ _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 2_000_000  # entries of pairs gone through at a time
 _NO_RESIDUAL = 1e-150  # in place of 0
+_MIXED = 64  # passes over all pairs, so that long rows come to all who share them
 Shared = Callable[[Callable[[slice], np.ndarray], int], np.ndarray]
 """Returns what a function finds of n rows, (n, ...), perhaps by several processes that have a range of them each."""
 
@@ -122,11 +123,15 @@ def _strongest(
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
     unit, residuals = _WIDTH * _median_distance(points[:n_others]), _in_their_unit(residuals)
+    mixed = np.concatenate([np.arange(first, pairs.size, _MIXED) for first in range(_MIXED)])
 
     def weights_of(some: slice) -> np.ndarray:
-        return _weights(points, residuals, pairs[some] // m, pairs[some] % m, unit)
+        own = pairs[mixed[some]]
+        return _weights(points, residuals, own // m, own % m, unit)
 
-    blind, agreed = shared(weights_of, pairs.size).T
+    weights_of_pairs = np.empty((pairs.size, 2))
+    weights_of_pairs[mixed] = shared(weights_of, pairs.size)
+    blind, agreed = weights_of_pairs.T
 
     def chosen(of_pairs: np.ndarray) -> sp.csr_array:
         weights = of_pairs[place].reshape(near.shape)

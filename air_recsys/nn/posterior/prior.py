@@ -147,12 +147,13 @@ class RowPrior(Stateful):
         mean, features = rows.mean[self._own].to(torch.float64), self.features[self._own]
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
-        weights = torch.cholesky_solve(self._exchange.sum(features.T @ mean)[0], factor)
-        rest, of_rows = mean - features @ weights, []
+        sums = [features.T @ mean, mean.T @ mean]
         if rows.covariance is not None:
-            of_rows.append(symmetric(rows.covariance[self._own].sum(0, keepdim=True))[0].to(torch.float64))
-        scatter, *of_rows = self._exchange.sum(rest.T @ rest, *of_rows)
-        scatter = scatter + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
+            sums.append(symmetric(rows.covariance[self._own].sum(0, keepdim=True))[0].to(torch.float64))
+        moments, scatter, *of_rows = self._exchange.sum(*sums)
+        weights = torch.cholesky_solve(moments, factor)
+        # As W solves (F^T F + ridge) W = F^T x, this is |x - F W|^2 with the part of the ridge.
+        scatter = scatter - moments.T @ weights + _SPREAD * self._identity
         return weights, factor, sum(of_rows, scatter)
 
     def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
