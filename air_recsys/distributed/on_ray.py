@@ -99,7 +99,7 @@ def _on_all(model: Any, interactions: Any) -> Any:
     return model.as_data(interactions)
 
 
-def _fitted(model: Model, data: Any, options: Mapping[str, Any]) -> FittedState | None:
+def _fitted(model: Any, data: Any, options: Mapping[str, Any]) -> FittedState | None:
     """The work of a rank; that of rank 0 comes back."""
     return fit(model, data, **options)._state
 

@@ -89,8 +89,8 @@ class RowPrior(Stateful):
         last = features.shape[1] - 2 - embedding.number
         self._known_features = slice(last - n_known_features, last)
         self._ridge[last : last + embedding.number] = embedding.ridge
-        own = torch.arange(features.shape[1] - 1, device=features.device)
-        self._learned = torch.cat([own[:last], own[last + embedding.number :]])
+        places = torch.arange(features.shape[1] - 1, device=features.device)
+        self._learned = torch.cat([places[:last], places[last + embedding.number :]])
         self.flags: list[Flag] = []
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
