@@ -1,4 +1,4 @@
-"""Checks of a model, its data, its memory and its device before a training over ranks."""
+"""Checks of a model, its data and its memory before a training over ranks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import os
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
-from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
+from air_recsys.exceptions import DataError, MemoryLimitError, ParameterError
 from air_recsys.models import GraphRanker
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.likes import LikesMemory
@@ -19,7 +17,6 @@ from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
 
 
@@ -140,21 +137,6 @@ def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine | Like
     sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
     cost = Cost(*sizes, depth=settings.depth, n_batches=settings.n_batches, user_graph=graphs[0], item_graph=graphs[1])
     return (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
-
-
-def own_device(name: str) -> torch.device:
-    """The device of this rank: with "auto" and "cuda" the ranks of a machine take one GPU each."""
-    device, local = resolve_device(name), os.environ.get("LOCAL_RANK")
-    if device.type != "cuda" or local is None:
-        return device
-    if device.index is not None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ParameterError(f"device must be 'auto', 'cpu' or 'cuda' with several ranks, found {name!r}")
-    count = torch.cuda.device_count()
-    if int(local) >= count:
-        raise DeviceError(f"expected a CUDA device for each rank, found {count} for local rank {local}")
-    own = torch.device("cuda", int(local))
-    torch.cuda.set_device(own)
-    return own
 
 
 def _check_strengths(engine: PosteriorEngine, data: Interactions | None) -> None:

@@ -17,7 +17,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from air_recsys.exceptions import AirRecsysError, DistributedError
+from air_recsys.exceptions import AirRecsysError, DeviceError, DistributedError, ParameterError
+from air_recsys.nn.devices import resolve_device
 from air_recsys.training.ranks import Ranks
 
 Found = TypeVar("Found")
@@ -78,8 +79,14 @@ class Group(Ranks):
 
     def spread(self, cut: Cut, *own: Tensor) -> list[Tensor]:
         """The same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
+        wholes, arrive = self.begin_spread(cut, *own)
+        arrive()
+        return wholes
+
+    def begin_spread(self, cut: Cut, *own: Tensor) -> tuple[list[Tensor], Callable[[], None]]:
+        """What `spread` returns, whole once the function beside it has been called."""
         if self.size == 1:
-            return list(own)
+            return list(own), lambda: None
         wholes = [part.new_empty(cut.n_rows, *part.shape[1:]) for part in own]
         for whole, part in zip(wholes, own, strict=True):
             whole[cut.of(self.rank)] = part
@@ -88,14 +95,23 @@ class Group(Ranks):
         parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in filled]
         with self.contact():
             sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in parts]
-            for each in sent:
-                each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
-        return wholes
+
+        def arrive() -> None:
+            with self.contact():
+                for each in sent:
+                    each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
+
+        return wholes, arrive
 
     def in_line(self, own: np.ndarray) -> np.ndarray:
         """The rows of all ranks, in rank order, however many each has."""
         sizes = self.of_all(len(own))
         return self.spread(Cut((0, *accumulate(sizes))), torch.from_numpy(own))[0].numpy()
+
+    def shared(self, work: Callable[[slice], np.ndarray], n: int) -> np.ndarray:
+        """What the work finds of n rows, of which each rank does an equal range."""
+        cut = Cut.even(n, self.size)
+        return self.spread(cut, torch.from_numpy(work(cut.of(self.rank))))[0].numpy()
 
     def as_first(self, tensor: Tensor) -> Tensor:
         """The tensor of rank 0, of the shape of that of this rank."""
@@ -193,25 +209,28 @@ class Group(Ranks):
 
 
 @contextmanager
-def joined(device: torch.device, timeout: float) -> Iterator[Group]:
-    """Join the ranks that torchrun started, or make a group of this process alone.
+def joined(device: str, timeout: float) -> Iterator[Group]:
+    """Join the ranks that torchrun or Ray started, each with its device, or make a group of this process alone.
 
     A process group that exists already is used. torchrun's stays until the process ends, for the next training of the
-    script, since ranks can be joined only once.
+    script, since ranks can be joined only once. Ranks meet on their CPUs, so that one that has no GPU can say so.
     """
-    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     alone = not (dist.is_initialized() or ("RANK" in os.environ and "WORLD_SIZE" in os.environ))
     if alone:
         store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
-        dist.init_process_group(backend, store=store, rank=0, world_size=1)
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     elif not dist.is_initialized():
-        dist.init_process_group(backend)
+        dist.init_process_group("gloo")
         atexit.register(dist.destroy_process_group)
     # A separate group, as ranks may take longer to start than to answer.
-    handle = dist.new_group(backend=backend, timeout=timedelta(seconds=timeout))
-    assert isinstance(handle, dist.ProcessGroup)
-    group, ends = Group(handle, device), True
+    group = meeting = Group(_handle("gloo", timeout), torch.device("cpu"))
+    ends = True
     try:
+        own, handle = _own_devices(meeting, device), meeting.handle
+        if own.type == "cuda" and meeting.size > 1:
+            os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # else its watchdog ends a rank that waits in vain
+            handle = _handle("cpu:gloo,cuda:nccl", timeout)
+        group = Group(handle, own)
         yield group
     except BaseException as error:
         ends = isinstance(error, AirRecsysError) and not isinstance(error, DistributedError)
@@ -220,7 +239,51 @@ def joined(device: torch.device, timeout: float) -> Iterator[Group]:
         if ends:  # together: what a rank has sent may be lost where it leaves while another one still reads
             with suppress(DistributedError):
                 group.of_all(None)
-        dist.destroy_process_group(None if alone else handle)
+        for handle in {None} if alone else {meeting.handle, group.handle}:
+            dist.destroy_process_group(handle)
+
+
+def _handle(backend: str, timeout: float) -> dist.ProcessGroup:
+    handle = dist.new_group(backend=backend, timeout=timedelta(seconds=timeout))
+    assert isinstance(handle, dist.ProcessGroup)
+    return handle
+
+
+def _own_devices(group: Group, name: str) -> torch.device:
+    """The device of this rank; all ranks raise `DeviceError` where one has none, or another kind than the others."""
+
+    def find() -> torch.device:
+        try:
+            return own_device(name)
+        except DeviceError as error:
+            raise DeviceError(f"rank {group.rank} of {group.size}: {error}") from None
+
+    device = group.together(find)
+    kinds = group.of_all(device.type)
+    if len(set(kinds)) > 1:
+        without = [rank for rank, kind in enumerate(kinds) if kind == "cpu"]
+        raise DeviceError(
+            f"expected a CUDA device for each of {group.size} ranks or device='cpu', found none on {without}"
+        )
+    return device
+
+
+def own_device(name: str) -> torch.device:
+    """The device of this rank: with "auto" and "cuda" the ranks of a machine take one GPU each."""
+    device, local = resolve_device(name), os.environ.get("LOCAL_RANK")
+    if device.type != "cuda" or local is None:
+        return device
+    if device.index is not None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ParameterError(f"device must be 'auto', 'cpu' or 'cuda' with several ranks, found {name!r}")
+    count = torch.cuda.device_count()
+    if int(local) >= count:
+        raise DeviceError(
+            f"expected a CUDA device for each rank of a machine, found {count} for local rank {local}: start at most "
+            f"{count} there, or train with device='cpu'"
+        )
+    own = torch.device("cuda", int(local))
+    torch.cuda.set_device(own)
+    return own
 
 
 @dataclass(frozen=True)

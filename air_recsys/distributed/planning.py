@@ -168,10 +168,12 @@ class SweepCost(RankCost):
 
     @property
     def flops_per_sweep(self) -> float:
-        """Floating-point operations of sums over ratings and of solving rows, shared out; of priors."""
+        """Floating-point operations of sums over ratings, of solving rows and of priors, shared out; of moments."""
         d, triangle, rows = self.n_factors + 1, size_of(self.n_factors + 1), self.n_users + self.n_items
-        shared = 2 * self.n_ratings * (triangle + 2 * d) + rows * (d**3 + 8 * d * d)
-        everywhere = rows * (3 * triangle + 6 * self._features * d)
+        shared = 2 * self.n_ratings * (triangle + 2 * d) + rows * (
+            d**3 + 8 * d * d + triangle + 6 * self._features * d
+        )
+        everywhere = rows * 2 * triangle
         return shared / self.n_ranks + everywhere
 
     @property
@@ -190,13 +192,14 @@ class SweepCost(RankCost):
         """Bytes over the wire, into one rank: means, errors, covariances or draws; priors and noise."""
         d, rows = self.n_factors + 1, self.n_users + self.n_items
         of_row = d + 1 + (d if self.sample else size_of(d))
-        small = 2 * (self._features * d + d * d + self._features + 1 + rows) + 2 * 2  # priors, noise; a sum
+        small = 2 * (self._features * d + d * d + self._features + 1 + rows)  # priors, noise
+        small += 4 * (self._features * d + d * d * (1 if self.sample else 2) + 1)  # sums, which count twice
         return (_NUMBER * rows * of_row + _DOUBLE * small) * (self.n_ranks - 1) / self.n_ranks
 
     @property
     def messages_per_sweep(self) -> int:
-        """Exchanges of tensors that all ranks take part in: five a half sweep."""
-        return 0 if self.n_ranks == 1 else 10
+        """Exchanges of tensors that all ranks take part in: six a half sweep."""
+        return 0 if self.n_ranks == 1 else 12
 
     @property
     def _features(self) -> int:

@@ -1,8 +1,8 @@
 """Sweeps of a posterior over several ranks: each forms and solves the equations of its own users and items.
 
-So it is with the pattern's features. Start, priors, noise, what is kept of sweeps and the graphs after them are found
-by every rank from the same rows. Priors and noise, which the next half sweep depends on, are taken
-from rank 0, so that no rounding drives ranks apart.
+So it is with the pattern's features, the sums that priors follow from, and the graphs after the sweeps. Start, noise
+and what is kept of sweeps are found by every rank from the same rows. Priors and noise, which the next half sweep
+depends on, are taken from rank 0, so that no rounding drives ranks apart.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.training import PosteriorSweeps
 
-_SOLVED = 9  # to solve a row of width d takes as long as to sum 9 d ratings, measured on MovieLens-1M
+_SOLVED = 13  # to solve a row of width d takes as long as to sum 13 d ratings, measured on MovieLens-1M
 
 
 class SharedRows(Exchange):
     """The rows of both sides, shared out by `cuts` over the ranks of a group."""
 
     def __init__(self, group: Group, cuts: tuple[Cut, Cut]) -> None:
-        self._group, self._cuts = group, cuts
+        self._group, self._cuts, self._arrive = group, cuts, lambda: None
         self.alone = group.size == 1
 
     def own(self, side: int, n_rows: int) -> slice:
@@ -47,19 +47,24 @@ class SharedRows(Exchange):
         return self._group.sum(*own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """The half sweep of the rows of all ranks."""
-        mean, covariance = half.rows
+        """The half sweep of the rows of all ranks; covariances of the others arrive before all `agree`.
+
+        Until then priors, which need the own ones alone, are summed while these are on their way.
+        """
+        (mean, covariance), cut = half.rows, self._cuts[side]
         drawn = [] if mean is half.means else [mean]
-        kept = [] if covariance is None else [covariance]
-        means, errors, *rest = self._group.spread(self._cuts[side], half.means, half.errors, *drawn, *kept)
+        means, errors, *rest = self._group.spread(cut, half.means, half.errors, *drawn)
         (unsolved,) = self._group.sum(half.flag.code)
-        rows = Rows(rest[0] if drawn else means, rest[-1] if kept else None)
+        kept = [] if covariance is None else [covariance]
+        wholes, self._arrive = self._group.begin_spread(cut, *kept)
+        rows = Rows(rest[0] if drawn else means, wholes[0] if kept else None)
         return Half(rows, means, errors, half.flag._replace(code=unsolved))
 
     def agree(self, *parts: Stateful) -> None:
         """Give every rank the numbers that rank 0 has found, in one exchange."""
         if self.alone:
             return
+        self._arrive()
         values = [value for part in parts for value in part.state().values()]
         tensors = [tensor for value in values for tensor in (value if isinstance(value, list) else [value])]
         found = self._group.as_first(torch.cat([tensor.flatten().to(torch.float64) for tensor in tensors]))

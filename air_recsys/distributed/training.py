@@ -15,7 +15,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer, SweepCheckpointer
-from air_recsys.distributed.checks import check_kind, check_memory, check_ranks, own_device, shared_engine
+from air_recsys.distributed.checks import check_kind, check_memory, check_ranks, shared_engine
 from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
@@ -32,6 +32,7 @@ from air_recsys.training import Callback, GradientDescent, Record
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.course import asks_to_stop
+from air_recsys.training.ranks import ALONE
 
 Model = TypeVar("Model", bound=TrainedRecommender | GraphRanker)
 _TIMEOUT, _TIMEOUT_OF_LIKES = 50.0, 3600.0  # seconds
@@ -87,6 +88,8 @@ def fit(
         If a rank needs more memory than `max_memory`, or than its machine has.
     DistributedError
         If another rank died or did not answer; the last checkpoint is intact.
+    DeviceError
+        On every rank, if one has no GPU where "cuda" is asked for or the others have one.
     DivergenceError
         As in `AIR.fit`.
 
@@ -107,8 +110,8 @@ def fit(
     if isinstance(model, GraphRanker):
         return _fit_likes(model, interactions, checkpoint, waits, callbacks)
     source = interactions if isinstance(interactions, ParquetRatings) else model.as_data(interactions)
-    engine = shared_engine(model, source if isinstance(source, Interactions) else None)
-    with joined(own_device(model.device), waits) as group:
+    with joined(model.device, waits) as group:
+        engine = group.together(lambda: shared_engine(model, source if isinstance(source, Interactions) else None))
         share, seed = _share(group, model, engine, source), model.random_state
         with _kept(group, engine, share.mark, checkpoint, every) as checkpointer:
             return model.train_by(
@@ -120,6 +123,7 @@ def fit(
                 progress=model.verbose if group.rank == 0 else False,
                 chosen=_chosen(model, engine),
                 gathered=share.gathered,
+                ranks=group if share.gathered is None else ALONE,
             )
 
 
@@ -144,7 +148,7 @@ def _fit_likes(
     if isinstance(interactions, ParquetRatings):
         raise ParameterError("ParquetRatings are for AIR: give every rank all likes, from read_ratings")
     data = model.checked_data(interactions)
-    with joined(own_device(model.device), timeout) as group:
+    with joined(model.device, timeout) as group:
         planned = model.planned(data)
         check_ranks(group, data, model.fingerprint(data))
         check_memory(group, planned._replace(n_parts=-(-planned.n_parts // group.size)), data, model.max_memory)

@@ -78,7 +78,7 @@ def run_pool(
     pieces: list[Piece], model_file: Path, job: Job, folder: Path, concurrency: int | None, verbose: bool
 ) -> Done:
     """Score all pieces on the cluster that Ray is connected to, else on that of RAY_ADDRESS, else on this machine."""
-    with _cluster(), _quiet():
+    with cluster(), _quiet():
         n_gpus = 0 if job.device == "cpu" else int(ray.cluster_resources().get("GPU", 0))
         if job.device == "cuda" and not n_gpus:
             raise DeviceError("device='cuda' was asked for, found no GPU in the cluster; use device='cpu' or 'auto'")
@@ -110,7 +110,7 @@ def _collect(scored: ray.data.Dataset, total: int, verbose: bool) -> list[dict[s
 
 
 @contextmanager
-def _cluster() -> Iterator[None]:
+def cluster() -> Iterator[None]:
     """Connect to Ray for the context, unless the process is connected.
 
     Without an address Ray would search for the last cluster of this machine, for minutes if it has ended.

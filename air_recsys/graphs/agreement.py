@@ -14,13 +14,14 @@ graph is without it. benchmarks/reports/graph-residuals.md says how the form was
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.graphs.candidates import nearest_among, search_for
+from air_recsys.graphs.candidates import near_rows, nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.metrics.checks import Csr
 
@@ -32,6 +33,13 @@ _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 2_000_000  # entries of pairs gone through at a time
 _NO_RESIDUAL = 1e-150  # in place of 0
+_MIXED = 64  # passes over all pairs, so that long rows come to all who share them
+Shared = Callable[[Callable[[slice], np.ndarray], int], np.ndarray]
+"""Returns what a function finds of n rows, (n, ...), perhaps by several processes that have a range of them each."""
+
+
+def _alone(work: Callable[[slice], np.ndarray], n: int) -> np.ndarray:
+    return work(slice(0, n))
 
 
 class Agreement(NamedTuple):
@@ -42,7 +50,11 @@ class Agreement(NamedTuple):
 
 
 def agreement_graphs(
-    points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES, n_candidates: int = N_CANDIDATES
+    points: np.ndarray,
+    residuals: Csr,
+    n_edges: int = N_EDGES,
+    n_candidates: int = N_CANDIDATES,
+    shared: Shared = _alone,
 ) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
@@ -56,6 +68,8 @@ def agreement_graphs(
         Edges that each row chooses; rows without factors have none.
     n_candidates : int
         The nearest rows by factors, among which it chooses.
+    shared : callable
+        Where the work on rows and pairs is done.
 
     Examples
     --------
@@ -67,7 +81,8 @@ def agreement_graphs(
     """
     if len(points) < 2 or not points.shape[1]:
         return Agreement(sp.csr_array((len(points),) * 2), sp.csr_array((len(points),) * 2))
-    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges, max(n_candidates, n_edges))
+    n_candidates = max(n_candidates, n_edges)
+    graphs = _strongest(points, residuals, slice(0, len(points)), len(points), n_edges, n_candidates, shared)
     return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
@@ -85,56 +100,72 @@ def agreement_with_known(points: np.ndarray, residuals: Csr, n_known: int, n_edg
     >>> agreement_with_known(np.array([[0.0], [1.0], [0.1]]), left, 2, n_edges=1).toarray().argmax(axis=1)
     array([0])
     """
-    new = np.arange(n_known, len(points))
-    if not new.size or n_known < 2:
-        return sp.csr_array((new.size, n_known))
-    found = _strongest(points, residuals, new, points[:n_known], n_edges, N_CANDIDATES)
+    n_new = len(points) - n_known
+    if not n_new or n_known < 2:
+        return sp.csr_array((n_new, n_known))
+    found = _strongest(points, residuals, slice(n_known, len(points)), n_known, n_edges, N_CANDIDATES, _alone)
     return sp.csr_array(found.graph[n_known:, :n_known])
 
 
 def _strongest(
-    points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.ndarray, n_edges: int, n_candidates: int
+    points: np.ndarray,
+    residuals: Csr,
+    rows: slice,
+    n_others: int,
+    n_edges: int,
+    n_candidates: int,
+    shared: Shared,
 ) -> Agreement:
-    """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
-    m = len(points)
-    near = _nearest(points, rows, others, n_candidates)
-    ends = np.repeat(rows, near.shape[1])
+    """The strongest edges of some rows to the first `n_others`, each row for itself, (m, m)."""
+    m, own = len(points), np.arange(rows.start, rows.stop)
+    near = _nearest(points, rows, n_others, n_candidates, shared)
+    ends = np.repeat(own, near.shape[1])
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
-    unit = _WIDTH * _median_distance(others)
-    blind, agreed = _weights(points, residuals, pairs // m, pairs % m, unit)
+    unit, residuals = _WIDTH * _median_distance(points[:n_others]), _in_their_unit(residuals)
+    mixed = np.concatenate([np.arange(first, pairs.size, _MIXED) for first in range(_MIXED)])
+
+    def weights_of(some: slice) -> np.ndarray:
+        own = pairs[mixed[some]]
+        return _weights(points, residuals, own // m, own % m, unit)
+
+    weights_of_pairs = np.empty((pairs.size, 2))
+    weights_of_pairs[mixed] = shared(weights_of, pairs.size)
+    blind, agreed = weights_of_pairs.T
 
     def chosen(of_pairs: np.ndarray) -> sp.csr_array:
         weights = of_pairs[place].reshape(near.shape)
         best = np.argsort(-weights, axis=1, kind="stable")[:, :n_edges]
         kept, values = np.take_along_axis(near, best, axis=1), np.take_along_axis(weights, best, axis=1)
-        edges = sp.csr_array((values.ravel(), (np.repeat(rows, best.shape[1]), kept.ravel())), shape=(m, m))
+        edges = sp.csr_array((values.ravel(), (np.repeat(own, best.shape[1]), kept.ravel())), shape=(m, m))
         edges.eliminate_zeros()
         return edges
 
     return Agreement(chosen(blind * agreed), chosen(blind))
 
 
-def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray, n_candidates: int) -> np.ndarray:
-    """The nearest of others, which are the first rows, of each of some rows, (b, k)."""
-    centre = others.mean(axis=0, dtype=np.float64)
-    own, them = (torch.from_numpy((each - centre).astype(np.float32)) for each in (points[rows], others))
-    if len(others) == len(points):
-        k = min(n_candidates, len(points) - 1)
-        return search_for(len(points))(them, them, k).numpy()
-    return nearest_among(own, them, squared_norms(them, them), len(others), min(n_candidates, len(others) - 1)).numpy()
+def _nearest(points: np.ndarray, rows: slice, n_others: int, n_candidates: int, shared: Shared) -> np.ndarray:
+    """The nearest of the first `n_others` of each of some rows, (b, k)."""
+    centre, k = points[:n_others].mean(axis=0, dtype=np.float64), min(n_candidates, n_others - 1)
+    own, others = (torch.from_numpy((points[each] - centre).astype(np.float32)) for each in (rows, slice(n_others)))
+    if n_others == len(points) and search_for(n_others) is near_rows:
+        return near_rows(others, others, k).numpy()
+    norms = squared_norms(others, others)
+
+    def nearest(some: slice) -> np.ndarray:
+        return nearest_among(own[some], others, norms, rows.start + some.start, k).numpy()
+
+    return shared(nearest, len(own))
 
 
-def _weights(
-    points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p,)."""
+def _weights(points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float) -> np.ndarray:
+    """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p, 2)."""
     counts = np.diff(residuals.indptr).astype(np.float64)
-    shared, agreed = _shared(residuals, first, second)
+    shared, agreed = _in_common(residuals, first, second)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
     agreement = agreed / (shared + _SHRUNK)
     near = np.exp(-_distances(points, first, second) / unit) if unit else np.ones(first.size)
-    return near * jaccard, _FLOOR + agreement.clip(min=0)
+    return np.stack([near * jaccard, _FLOOR + agreement.clip(min=0)], axis=1)
 
 
 def _distances(points: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -155,19 +186,20 @@ def _median_distance(points: np.ndarray) -> float:
     return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
 
 
-def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,).
-
-    The residuals are in the unit of their root mean square.
-    """
+def _in_their_unit(residuals: Csr) -> Csr:
+    """Residuals in the unit of their root mean square, none of them 0."""
     root = float(np.sqrt(np.square(residuals.data).mean())) if residuals.nnz else 0.0
     stored = residuals.data / (root or 1.0)
     stored[stored == 0] = _NO_RESIDUAL  # a product of 0 would not be stored, and not be counted
-    rows = sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
+    return sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
+
+
+def _in_common(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,)."""
     counts = np.diff(residuals.indptr).astype(np.int64)
     blocks = np.cumsum(counts[first] + counts[second]) // _BLOCK
     shared, agreed = np.zeros(first.size), np.zeros(first.size)
     for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1):
-        products = rows[first[pairs]].multiply(rows[second[pairs]])  # (b, n)
+        products = residuals[first[pairs]].multiply(residuals[second[pairs]])  # (b, n)
         shared[pairs], agreed[pairs] = np.diff(products.indptr), products.sum(axis=1)
     return shared, agreed

@@ -16,6 +16,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.training.ranks import ALONE, Ranks
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
@@ -166,19 +167,24 @@ def of_pairs(data: Interactions, values: np.ndarray, *, of_items: bool = False) 
 
 
 def agreements(
-    data: Interactions, residuals: np.ndarray, factors: Factors, n_edges: tuple[int, int]
+    data: Interactions, residuals: np.ndarray, factors: Factors, n_edges: tuple[int, int], ranks: Ranks = ALONE
 ) -> tuple[Agreement | None, Agreement | None]:
     """The graphs of users and of items by agreement; ratings count by the root of their weights.
 
-    `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph.
+    `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph. The `ranks`
+    share the rows.
     """
     rows = of_pairs(data, residuals if data.weights is None else residuals * np.sqrt(data.weights))
     of_users, of_items = (k if size > 1 else 0 for k, size in zip(n_edges, rows.shape, strict=True))
-    users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES) if of_users else None
-    return users, agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items) if of_items else None
+    users = items = None
+    if of_users:
+        users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES, ranks.shared)
+    if of_items:
+        items = agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items, shared=ranks.shared)
+    return users, items
 
 
-def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> float:
+def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance, ranks: Ranks = ALONE) -> float:
     r"""The agreement of the residuals of near items that the fit itself does not make, in standard errors.
 
     Under a posterior without anything left, two residuals of a user have the covariance :math:`-x_i^\top S_u x_j`, as
@@ -192,19 +198,22 @@ def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> 
     residuals : csr_array, shape (n_users, n_items)
     covariance : callable
         Returns the covariances of the scores of a user at some items, (k, k).
+    ranks : Ranks
+        Which share the users.
     """
-    edges, found, n_seen = RowProcesses.of_graph(blind, 1.0).edges, [], 0
-    for user in np.random.default_rng(0).permutation(residuals.shape[0]):
-        entries = slice(*residuals.indptr[user : user + 2])
-        own, left = residuals.indices[entries][:_MOST_OF_USER], residuals.data[entries][:_MOST_OF_USER]
-        if own.size > 1:
-            near = edges[own][:, own].toarray()
-            found.append((near * (np.outer(left, left) + covariance(user, own))).sum())
-            n_seen += own.size
-        if n_seen > _SEEN:
-            break
+    edges, users = RowProcesses.of_graph(blind, 1.0).edges, np.random.default_rng(0).permutation(residuals.shape[0])
+    sizes = np.diff(residuals.indptr).clip(max=_MOST_OF_USER)
+    users = users[sizes[users] > 1]
+    users = users[: np.searchsorted(sizes[users].cumsum(), _SEEN, side="right") + 1]
+
+    def of_user(user: int) -> float:
+        entries = slice(residuals.indptr[user], residuals.indptr[user] + sizes[user])
+        own, left = residuals.indices[entries], residuals.data[entries]
+        return (edges[own][:, own].toarray() * (np.outer(left, left) + covariance(user, own))).sum()
+
+    found = ranks.shared(lambda some: np.array([of_user(user) for user in users[some]], dtype=np.float64), users.size)
     size = np.sqrt(np.square(found).sum())
-    return float(np.sum(found) / size) if size else 0.0
+    return float(found.sum() / size) if size else 0.0
 
 
 def with_new_items(

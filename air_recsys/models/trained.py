@@ -41,6 +41,7 @@ from air_recsys.storage.validation import RandomState, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
 from air_recsys.training.checkpoint import check_paths
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
+from air_recsys.training.ranks import ALONE, Ranks
 
 Path = str | os.PathLike[str]
 _NO_SELECTION = Selection()
@@ -257,6 +258,7 @@ class TrainedRecommender(SolvesRows):
         progress: bool | None = None,
         chosen: Selection = _NO_SELECTION,
         gathered: Callable[[], Interactions | None] | None = None,
+        ranks: Ranks = ALONE,
     ) -> Self:
         """Train by an engine and return the model: the part of `fit` that follows its checks.
 
@@ -278,6 +280,8 @@ class TrainedRecommender(SolvesRows):
         gathered : callable, optional
             Called after the training where `data` is only a part: returns the ratings that the model is about, or None
             where it is to stay without what was learned.
+        ranks : Ranks
+            The processes that share what follows the training.
         """
         with lock_of(self):
             self._at_work = engine
@@ -294,7 +298,7 @@ class TrainedRecommender(SolvesRows):
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
                 if whole is not None:
-                    state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after)
+                    state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after, ranks)
                     state = self._with_unrated(state)
                 self._state = None if whole is None else state
             finally:
@@ -316,12 +320,12 @@ class TrainedRecommender(SolvesRows):
         kernels = settled(chosen.kernels, state.data, state.factors, state.steady_ratings, state.rating_scale)
         return replace(state, chosen=replace(chosen, kernels=kernels))
 
-    def _carrying(self, state: FittedState, n_edges: tuple[int, int]) -> FittedState:
+    def _carrying(self, state: FittedState, n_edges: tuple[int, int], ranks: Ranks) -> FittedState:
         """A trained state with its graphs by agreement; that of items carries residuals, unless these do not agree."""
         if not any(n_edges):
             return state
         residuals, data = state.residuals, state.data
-        users, items = agreements(data, residuals, state.factors, n_edges)
+        users, items = agreements(data, residuals, state.factors, n_edges, ranks)
         shown = Snapshot.of([None if each is None else each.graph for each in (users, items)], data)
         state = replace(state, user_graph=shown.user_graph, item_graph=shown.item_graph)
         strength = 0.0 if state.chosen.kernels else self.settled(state.chosen.values).residual_strength
@@ -329,7 +333,7 @@ class TrainedRecommender(SolvesRows):
             return state
         if strength == "auto":
             left = of_pairs(data, residuals)
-            if agreement_beyond_fit(items.blind, left, state.equations.covariance) < LEAST_AGREEMENT:
+            if agreement_beyond_fit(items.blind, left, state.equations.covariance, ranks) < LEAST_AGREEMENT:
                 return state
             strength = RESIDUALS
         processes, reads_times = RowProcesses.of_graph(items.blind, float(strength)), state.drift is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class Ranks:
     def in_line(self, own: np.ndarray) -> np.ndarray:
         """The rows of all ranks, in rank order, however many each has."""
         return own
+
+    def shared(self, work: Callable[[slice], np.ndarray], n: int) -> np.ndarray:
+        """What the work finds of n rows, (n, ...): each rank does a range of them, and all have the whole."""
+        return work(slice(0, n))
 
 
 ALONE = Ranks()

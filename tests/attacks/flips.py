@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import torch
-
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.group import joined
 from air_recsys.dti import DrugTargetAIR
@@ -162,7 +160,7 @@ def _checkpoint(make: Callable[[], Any], folder: Path) -> bytes:
 
 
 def _checkpoints(folder: Path) -> bytes:
-    with joined(torch.device("cpu"), 10) as group:
+    with joined("cpu", 10) as group:
         course, tensors = samples.read_checkpoints(Checkpoints(group, folder / "kept", samples.MARK))
     values = {name: tensor.tolist() for name, (tensor, _) in tensors.items()}
     return repr((course, values)).encode()

@@ -131,12 +131,12 @@ def _tensors() -> dict[str, tuple[torch.Tensor, Cut | None]]:
 
 def write_checkpoints(folder: Path) -> None:
     """Write a checkpoint of several ranks."""
-    with joined(torch.device("cpu"), 10) as group:
+    with joined("cpu", 10) as group:
         Checkpoints(group, folder / "kept", MARK).write(3, _tensors(), {"epoch": 3, "records": [[0.5]]})
 
 
 def _read_checkpoints(folder: Path) -> None:
-    with joined(torch.device("cpu"), 10) as group:
+    with joined("cpu", 10) as group:
         read_checkpoints(Checkpoints(group, folder / "kept", MARK))
 
 

@@ -14,6 +14,7 @@ from benchmarks.scale import likes
 from benchmarks.scale.growth import train_planted
 from benchmarks.scale.likes import _hidden_likes, measured_drug_targets, planted_likes
 from benchmarks.speed.lists import _ways
+from benchmarks.speed.ranks import bench_ranks
 from benchmarks.speed.ratings import bench_ratings, planted_split, train_air
 
 SMALL = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
@@ -51,6 +52,15 @@ def test_looking_at_the_test_ratings_changes_nothing(settings):
     model = AIR.for_ratings(random_state=0, device="cpu", **settings).fit(fold.train)
     found = model.predict(fold.test.user_ids[fold.test.user_index], fold.test.item_ids[fold.test.item_index])
     assert train_air(fold, settings).rmse == pytest.approx(rmse(fold.test.ratings, found), rel=1e-6)
+
+
+def test_ranks_find_the_same_and_receive_what_they_lack():
+    found = bench_ranks(None, 0, settings={}, n_ranks=[2], repeats=1, planted=PLANTED)
+    one, two = found.tables[0]
+    assert two["times_faster"] == pytest.approx(one["seconds"] / two["seconds"])
+    assert one["received_gb"] == 0 < two["received_gb"]
+    assert all(two[f"{name}_difference"] < 1e-4 for name in ("score", "deviation"))
+    assert found.facts["pairs"] == 90
 
 
 def test_the_ways_to_the_best_items_agree():

@@ -22,6 +22,18 @@ DEEP = {"depth": 3, "n_batches": 3}
 PLAIN = {"user_graph_reg": 0, "item_graph_reg": 0, "graph_neighbors": None, "graph_refresh": None, "depth": 4}
 UNOBSERVED = {"unobserved_weight": 0.1, "biases": False, "center": False, "user_graph_reg": 0}
 FORMS = {"both": BOTH, "deep": DEEP, "plain": PLAIN, "unobserved": UNOBSERVED}
+# GPUs that each of two ranks of one machine sees, the device asked for, and what is told where it is not there.
+GPUS = {
+    "one each": ([2, 2], "auto", None),
+    "on CPUs": ([2, 2], "cpu", None),
+    "one for both": (
+        [1, 1],
+        "cuda",
+        "rank 1 of 2: expected a CUDA device for each rank of a machine, found 1 for local",
+    ),
+    "none for one": ([2, 0], "cuda", "rank 1 of 2: device='cuda' was asked for, found 0 CUDA device(s)"),
+    "CPU for one": ([2, 0], "auto", "expected a CUDA device for each of 2 ranks or device='cpu', found none on [1]"),
+}
 COUNTED = {"n_epochs": 10, "evaluate_every": 10, "graph_refresh": 100}
 
 
@@ -41,6 +53,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"name": "other data", "data_of_rank_1": {"seed": 1}},
         {"name": "unshared seeds", "model": {"random_state": None, "n_batches": 2, "n_epochs": 5}},
         {"name": "late", "leaves": 0.5},
+        *({"name": name, "joins": {"gpus": gpus, "device": device}} for name, (gpus, device, _) in GPUS.items()),
         {"name": "sleep", "stop": sleep, **keeping("kept", timeout=6)},
         {"name": "killed", "stop": {"epoch": 25, "way": "kill", "ranks": [0, 1]}, **keeping("both")},
     ]
@@ -55,7 +68,7 @@ def two_ranks(out: Path, tasks: list[dict[str, Any]]) -> list[tuple[int, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
-    ranks = [start(out, tasks, [sys.executable], **place, RANK=str(rank)) for rank in (0, 1)]
+    ranks = [start(out, tasks, [sys.executable], **place, RANK=str(rank), LOCAL_RANK=str(rank)) for rank in (0, 1)]
     try:
         printed = [rank.communicate(timeout=100)[0] for rank in ranks]
         return [(rank.returncode, text) for rank, text in zip(ranks, printed, strict=True)]
@@ -97,6 +110,18 @@ def test_the_plan_counts_what_is_sent(trained):
 def test_ranks_with_different_data_are_refused_on_every_rank(trained):
     for rank in (0, 1):
         assert message(trained, "other data", rank).startswith("DataError: expected the same data on every rank")
+
+
+def test_each_rank_has_a_gpu_and_talks_by_nccl_or_all_say_why_not(trained):
+    """GPUs and NCCL are pretended."""
+    for name, (_, device, told) in GPUS.items():
+        if told:
+            assert all(message(trained, name, rank).startswith(f"DeviceError: {told}") for rank in (0, 1))
+            continue
+        backends = ["gloo"] if device == "cpu" else ["gloo", "cpu:gloo,cuda:nccl"]
+        for rank, found in enumerate(results(trained, name)):
+            assert found["device"] == (device if device == "cpu" else f"cuda:{rank}")
+            assert found["backends"].tolist() == backends
 
 
 def test_no_rank_leaves_while_another_one_works(trained):

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
-import torch
+import torch.distributed as dist
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
@@ -215,11 +215,29 @@ def diverging(rank: int | None) -> AbstractContextManager[Any]:
 
 def leave(seconds: float) -> dict[str, np.ndarray]:
     """Join the others, be the later the higher the rank is, and return when the work and the group have ended."""
-    with joined(torch.device("cpu"), 20) as group:
+    with joined("cpu", 20) as group:
         group.of_all(None)
         time.sleep(seconds * RANK)
         done = time.time()
     return {"done": np.array(done), "left": np.array(time.time())}
+
+
+def joins(gpus: list[int], device: str) -> dict[str, np.ndarray]:
+    """The device of this rank, and the backends that ranks talk by, on machines that say to have so many GPUs."""
+    backends, new_group = [], dist.new_group
+
+    def without_nccl(backend: str, **options: Any) -> Any:
+        backends.append(backend)
+        return new_group(backend="gloo", **options)
+
+    with (
+        patch("torch.cuda.is_available", lambda: gpus[RANK] > 0),
+        patch("torch.cuda.device_count", lambda: gpus[RANK]),
+        patch("torch.cuda.set_device"),
+        patch.object(dist, "new_group", without_nccl),
+        joined(device, 20) as group,
+    ):
+        return {"device": np.array(str(group.device)), "backends": np.array(backends)}
 
 
 def asked(task: dict[str, Any]) -> AIR | GraphRanker:
@@ -251,6 +269,9 @@ def run(task: dict[str, Any], out: Path) -> None:
         diverging(task.get("diverges")),
     ):
         try:
+            if "joins" in task:
+                np.savez(out / f"{task['name']}-{RANK}.npz", **joins(**task["joins"]))  # pyright: ignore[reportArgumentType]
+                return
             fitted = fit(asked(task), given(task), callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
             (out / f"{task['name']}-{RANK}.txt").write_text(f"{type(error).__name__}: {error}")

@@ -201,7 +201,7 @@ def test_checkpoints_of_several_ranks_run_nothing_and_hold_no_nan(tmp_path):
     from air_recsys.distributed.group import joined
 
     mark = {"data": "d", "parameters": {}}
-    with joined(torch.device("cpu"), 10) as group:
+    with joined("cpu", 10) as group:
         checkpoints = Checkpoints(group, tmp_path / "kept", mark)
         checkpoints.write(1, {"a": (torch.ones(3), None)}, {"epoch": 1})
         path = checkpoints.latest()

@@ -127,23 +127,9 @@ def test_many_new_rows_are_solved_there_and_few_are_not_and_new_ratings_are_take
 
 
 @by_solver
-def test_shards_of_one_rank_train_there(solver, monkeypatch):
-    if emulation.is_on():
-        _without_nccl(monkeypatch)
+def test_shards_of_one_rank_train_there(solver):
     found = distributed.fit(model("cuda", solver), ratings())
     np.testing.assert_allclose(scores(found), scores(fitted("cuda", solver)), rtol=1e-4, atol=1e-4)
-
-
-def _without_nccl(monkeypatch):
-    """A build without CUDA has no NCCL."""
-    for name in ("init_process_group", "new_group"):
-        real = getattr(torch.distributed, name)
-
-        def plain(*args, real=real, **kwargs):
-            kwargs = {key: "gloo" if key == "backend" else value for key, value in kwargs.items()}
-            return real(*("gloo" if isinstance(value, str) else value for value in args), **kwargs)
-
-        monkeypatch.setattr(torch.distributed, name, plain)
 
 
 def test_auto_takes_the_gpu_and_divergence_is_told_there():

@@ -119,8 +119,17 @@ class Posterior(Stateful):
         known = components is not None
         self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
-            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, embedding=of_graph)
-            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, embeddings, strict=True)
+            RowPrior(
+                features[side],
+                width + 1,
+                start[side],
+                known=known,
+                n_known_features=n_known_features[side],
+                embedding=embeddings[side],
+                own=self._own[side],
+                exchange=self.exchange,
+            )
+            for side in (0, 1)
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]

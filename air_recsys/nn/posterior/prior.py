@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
 from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
@@ -58,7 +59,8 @@ class RowPrior(Stateful):
 
     The last two features are the degree and the constant; before them stand the `embedding` of a graph, and before
     these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it
-    is. `flags` are those of the last update or draw.
+    is. Sums over rows are those over the `own` ones of each process of an `exchange`. `flags` are those of the last
+    update or draw.
     """
 
     _STATE = ("weights", "precision", "_ridge")
@@ -72,6 +74,8 @@ class RowPrior(Stateful):
         known: bool = False,
         n_known_features: int = 0,
         embedding: Embedding = _NO_EMBEDDING,
+        own: slice = slice(None),
+        exchange: Exchange = ALONE,
     ) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
@@ -81,12 +85,12 @@ class RowPrior(Stateful):
         self._identity = torch.eye(width, **like)
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
-        self._known = known
+        self._known, self._own, self._exchange = known, own, exchange
         last = features.shape[1] - 2 - embedding.number
         self._known_features = slice(last - n_known_features, last)
         self._ridge[last : last + embedding.number] = embedding.ridge
-        own = torch.arange(features.shape[1] - 1, device=features.device)
-        self._learned = torch.cat([own[:last], own[last + embedding.number :]])
+        places = torch.arange(features.shape[1] - 1, device=features.device)
+        self._learned = torch.cat([places[:last], places[last + embedding.number :]])
         self.flags: list[Flag] = []
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
@@ -140,15 +144,17 @@ class RowPrior(Stateful):
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
-        mean = rows.mean.to(torch.float64)
+        mean, features = rows.mean[self._own].to(torch.float64), self.features[self._own]
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
-        weights = torch.cholesky_solve(self.features.T @ mean, factor)
-        rest = mean - self.features @ weights
-        scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
+        sums = [features.T @ mean, mean.T @ mean]
         if rows.covariance is not None:
-            scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)
-        return weights, factor, scatter
+            sums.append(symmetric(rows.covariance[self._own].sum(0, keepdim=True))[0].to(torch.float64))
+        moments, scatter, *of_rows = self._exchange.sum(*sums)
+        weights = torch.cholesky_solve(moments, factor)
+        # As W solves (F^T F + ridge) W = F^T x, this is |x - F W|^2 with the part of the ridge.
+        scatter = scatter - moments.T @ weights + _SPREAD * self._identity
+        return weights, factor, sum(of_rows, scatter)
 
     def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
         """Draw the lower triangular factor of a standard Wishart matrix."""
