@@ -42,7 +42,7 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
-from air_recsys.nn.devices import in_workers, one_blas_thread
+from air_recsys.nn.devices import fast_products, in_workers, one_blas_thread
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
@@ -302,7 +302,8 @@ class HeldOut:
             scores = scorer.block(np.arange(self.users.size)[block], found[block])
             found[block] = scores.values.div_(scores.lengths.float())
 
-        in_workers(score, self._blocks)
+        with fast_products(torch.from_numpy(scorer.items.factors)):  # for all threads
+            in_workers(score, self._blocks)
         return found
 
     def scores(self, settings: RankerSettings) -> np.ndarray:

@@ -21,6 +21,7 @@ Diagonal Constraints in Linear Autoencoders for Recommendation, SIGIR 2023; Ning
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
@@ -47,6 +48,7 @@ EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
 _FILTERED = 32  # users whose items go through a polynomial at a time: they stay in the cache
+_SOLVED = 128  # items whose regressions a thread solves at a time
 _SMALL = 2048  # rows of a matrix that one thread inverts
 
 
@@ -161,8 +163,13 @@ def neighborhood_weights(
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
     products = sp.csr_array(sp.tril(products))
+
+    def solved(some: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [_regression(products, own, item, nearest, penalty) for item in some.tolist()]
+
     with one_blas_thread():
-        columns_of = [_regression(products, own, item, nearest, penalty) for item in items.tolist()]
+        found = in_workers(solved, np.array_split(items, 1 + items.size // _SOLVED))
+    columns_of = itertools.chain.from_iterable(found)
     indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))
     places = np.int32 if values.size < 2**31 else np.int64
     indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)]).astype(places)
@@ -201,8 +208,8 @@ def _regression(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The positions and the values of a column of H, from the lower triangle of M."""
     span = slice(*nearest.indptr[item : item + 2])
-    neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
-    gram = triangle[neighbors][:, neighbors].toarray().astype(np.float64)
+    neighbors, targets = nearest.indices[span], nearest.data[span]
+    gram = triangle[neighbors][:, neighbors].toarray()
     gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
     return _column(gram, targets, own[item], (neighbors, item), penalty)
 
