@@ -22,6 +22,7 @@ SIGIR 2020 (factors spread over a graph).
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import torch
@@ -181,7 +182,7 @@ def _log_sums(
             rows = units[start : start + size]
             scaled = rows / temperature
             found = in_workers(lambda block, rows=scaled: block.exponentials(rows), blocks)
-            sums, products = (sum(parts[1:], parts[0]) for parts in zip(*found, strict=True))
+            sums, products = (functools.reduce(torch.add, parts) for parts in zip(*found, strict=True))
             own = sizes[start : start + size]
             shares = (own / (temperature * sums))[:, None]
             torch.mul(products, shares, out=of_units[start : start + size])
