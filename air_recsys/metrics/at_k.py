@@ -223,11 +223,39 @@ def find_hits(recommended: np.ndarray, relevant: Csr) -> np.ndarray:
 
 def ndcg(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
     """Return the discounted gain of each user over that of the best possible list of k."""
-    k = hits.shape[1]
-    discount = 1 / np.log2(np.arange(2, k + 2))  # (k,)
-    ideal: np.ndarray = np.cumsum(discount)[np.minimum(n_relevant, k) - 1]
-    # The sum has the order of the ideal one, so a perfect list has exactly 1.
-    return np.cumsum(hits * discount, axis=1)[:, -1] / ideal
+    return _discounted(hits) / _discounted(np.arange(hits.shape[1]) < n_relevant[:, None])
+
+
+def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
+    """The NDCG of lists of positions, (b, k), by the gains of the relevant items, (b, n_items), of users with some.
+
+    It is that of `user_measures` where all gains are 1.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> graded_ndcg(np.array([[0, 2]]), sparse.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
+    [0.5912]
+    """
+    gains = gains.sorted_indices()
+    k, counts = lists.shape[1], np.diff(gains.indptr)
+    rows = np.repeat(np.arange(counts.size), counts)
+    order = np.lexsort((-gains.data, rows))
+    places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
+    best = np.zeros((counts.size, k))
+    best[rows[places < k], places[places < k]] = gains.data[order][places < k]
+    keys = np.append(rows * gains.shape[1] + gains.indices, np.iinfo(np.int64).max)  # ascending
+    asked = np.where(lists < 0, -1, np.arange(counts.size)[:, None] * gains.shape[1] + lists)
+    found = np.searchsorted(keys, asked)  # (b, k)
+    own = np.where(keys[found] == asked, np.append(gains.data, 0.0)[found], 0.0)
+    reached, ideal = (_discounted(each) for each in (own, best))
+    return reached[ideal > 0] / ideal[ideal > 0]
+
+
+def _discounted(gains: np.ndarray) -> np.ndarray:
+    """Return the sums of gains in lists, (n_users, k), over the logs of their places; equal lists have equal ones."""
+    discount = 1 / np.log2(np.arange(2, gains.shape[1] + 2))  # (k,)
+    return np.cumsum(gains * discount, axis=1)[:, -1]
 
 
 def average_precision(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:

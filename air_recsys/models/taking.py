@@ -241,7 +241,7 @@ def learned(
         return whole
     pattern, target = interaction_values(likes_of(shown, whole.scale)), interaction_pattern(hidden.select(likes))
     way = HeldOut(HiddenPart("hidden", pattern, target), 0, _ASKED)
-    users, scores = way.users, way.regression_scores(_SETTINGS)
+    users, scores = way.users, way.scores(_SETTINGS)
     seen, liked, taken = (each[users] for each in (pattern, target, interaction_pattern(hidden)))
     z = _standardised(scores.astype(np.float64))
     z[seen.nonzero()] = -np.inf

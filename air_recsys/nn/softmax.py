@@ -22,16 +22,18 @@ SIGIR 2020 (factors spread over a graph).
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from air_recsys.nn.devices import fast_products
+from air_recsys.nn.devices import fast_products, in_workers, torch_threads
 from air_recsys.nn.pattern import SparsePattern
 
-_CHUNK_ENTRIES = 5_000_000  # exponentials held at a time
+_CHUNK_ENTRIES = 10_000_000  # exponentials held at a time
+_COLUMNS = 1024  # of a block, on a CPU
 
 
 class ColumnGraph(NamedTuple):
@@ -113,10 +115,12 @@ def softmax(
     values : Tensor, shape (nnz,), optional
         How much each entry counts, in the vector of its row and in the loss; None: 1 each.
     """
-    counts = torch.ones_like(factors.weights[rows.columns]) if values is None else values
-    sums, spread = factors.row_sums(rows, counts), factors.spread(factors.targets)
-    units, targets = normalize(sums, dim=1), normalize(spread, dim=1)
-    sizes = rows.matmul(counts, counts.new_ones(len(targets), 1))[:, 0]
+    weights = factors.weights[rows.columns]
+    counts = torch.ones_like(weights) if values is None else values
+    scale = 1 / max(1.0, float(counts.sum(dtype=torch.float64)))
+    units, row_lengths = _of_length_one(factors.row_sums(rows, counts))
+    targets, lengths = _of_length_one(factors.spread(factors.targets))
+    sizes = scale * power * rows.matmul(counts, counts.new_ones(len(targets), 1))[:, 0]
     if sample is None:
         log_sums, of_units, of_targets = _log_sums(units, targets, sizes, temperature)
     else:
@@ -124,40 +128,76 @@ def softmax(
         log_sums, of_units, of_targets[sample.columns] = _log_sums(
             units, targets[sample.columns], sizes, temperature, sample.weights
         )
-    own = rows.matmul(counts, targets)  # (b, r)
-    scale = 1 / max(1.0, float(counts.sum(dtype=torch.float64)))
-    loss = scale * (power * log_sums - (units * own).sum() / temperature)
-    of_units = scale * (power * of_units - own / temperature)
-    of_targets = scale * (power * of_targets - rows.transpose_matmul(counts, units) / temperature)
-    of_sums = _before_length_one(of_units, units, sums)
-    of_sources = factors.weights[:, None] * rows.transpose_matmul(counts, of_sums)
-    return Softmax(loss, of_sources, factors.spread(_before_length_one(of_targets, targets, spread)))
+    pulls = counts * (scale / temperature)
+    own = rows.matmul(pulls, targets)  # (b, r)
+    loss = log_sums - (units * own).sum(dim=1).sum()  # the sum of all at once would follow the threads
+    of_sums = _before_length_one(of_units.sub_(own), units, row_lengths)
+    of_targets = _before_length_one(of_targets.sub_(rows.transpose_matmul(pulls, units)), targets, lengths)
+    return Softmax(loss, rows.transpose_matmul(counts * weights, of_sums), factors.spread(of_targets))
+
+
+class _Columns(NamedTuple):
+    """Some columns, which a thread has."""
+
+    targets: Tensor  # (c, r)
+    gradient: Tensor  # (c, r)
+    weights: Tensor | None  # (c,)
+    powers: Tensor  # (rows at a time, c)
+
+    def exponentials(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The sums of the exponentials of rows over the temperature, (b,), and of these times the targets, (b, r)."""
+        powers = torch.mm(rows, self.targets.T, out=self.powers[: len(rows)]).exp_()
+        if self.weights is not None:
+            powers.mul_(self.weights)
+        return powers.sum(dim=1), torch.mm(powers, self.targets)
+
+    def pull(self, rows: Tensor) -> None:
+        """Add the exponentials of the last rows times these."""
+        self.gradient.addmm_(self.powers[: len(rows)].T, rows)
 
 
 def _log_sums(
     units: Tensor, targets: Tensor, sizes: Tensor, temperature: float, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The sum over the rows of size times log sum_l w_l exp(u . q_l / t), and its gradients by u and q."""
-    size = max(1, min(len(units), _CHUNK_ENTRIES // len(targets)))
-    scratch = units.new_empty(size, len(targets))
+    """The sum over the rows of size times log sum_l w_l exp(u . q_l / t), and its gradients by u and q.
+
+    Blocks of columns go to threads. Their sums are added up in one order, so that threads change no bit.
+    """
+    size, on_cpu = max(1, min(len(units), _CHUNK_ENTRIES // len(targets))), targets.device.type == "cpu"
     of_units, of_targets, total = torch.empty_like(units), torch.zeros_like(targets), units.new_zeros(())
-    with fast_products(targets):
+    width = _COLUMNS if on_cpu else len(targets)
+    starts = range(0, len(targets), width)
+    spans = [slice(start, start + width) for start in starts]
+    blocks = [
+        _Columns(
+            own := targets[span],
+            of_targets[span],
+            None if weights is None else weights[span],
+            own.new_empty(size, len(own)),
+        )
+        for span in spans
+    ]
+    with fast_products(targets), torch_threads(1 if on_cpu and len(blocks) == 1 else 0):
         for start in range(0, len(units), size):
-            part = slice(start, start + size)
-            block = units[part]
-            powers = torch.mm(block, targets.T, out=scratch[: len(block)])  # (size, n)
-            powers.div_(temperature).exp_()
-            if weights is not None:
-                powers.mul_(weights)
-            sums = powers.sum(dim=1)
-            shares = (sizes[part] / (temperature * sums))[:, None]
-            of_units[part] = torch.mm(powers, targets) * shares
-            of_targets += torch.mm(powers.T, block * shares)
-            total += sizes[part] @ sums.log()
+            rows = units[start : start + size]
+            scaled = rows / temperature
+            found = in_workers(lambda block, rows=scaled: block.exponentials(rows), blocks)
+            sums, products = (functools.reduce(torch.add, parts) for parts in zip(*found, strict=True))
+            own = sizes[start : start + size]
+            shares = (own / (temperature * sums))[:, None]
+            torch.mul(products, shares, out=of_units[start : start + size])
+            in_workers(lambda block, rows=rows * shares: block.pull(rows), blocks)
+            total += own @ sums.log()
     return total, of_units, of_targets
 
 
-def _before_length_one(gradient: Tensor, unit: Tensor, vector: Tensor) -> Tensor:
-    """The gradient by vectors from that by the same vectors of length 1."""
-    across = gradient - unit * (gradient * unit).sum(dim=1, keepdim=True)
-    return across / vector.norm(dim=1, keepdim=True).clamp_min(1e-12)
+def _of_length_one(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors divided by their lengths, and these, (b, 1)."""
+    lengths = vectors.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    return vectors / lengths, lengths
+
+
+def _before_length_one(gradient: Tensor, units: Tensor, lengths: Tensor) -> Tensor:
+    """The gradient by vectors from that by the same vectors of length 1, in its place."""
+    along = (gradient * units).sum(dim=1, keepdim=True)
+    return gradient.addcmul_(units, along, value=-1).div_(lengths)

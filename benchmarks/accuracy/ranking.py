@@ -18,8 +18,9 @@ from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import recall_at_k
+from air_recsys.metrics.at_k import graded_ndcg
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.hidden import gains_of, graded_ndcg
+from air_recsys.models.graph_ranker.hidden import gains_of
 from benchmarks.accuracy.experiments import published_rows
 from benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, split_of, validation_part
 from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems, systems_by_default

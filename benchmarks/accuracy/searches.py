@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
+from air_recsys.metrics.at_k import graded_ndcg
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.hidden import HiddenPart, gains_of, graded_ndcg, hidden_parts, latest_of_rows
+from air_recsys.models.graph_ranker.hidden import HiddenPart, gains_of, hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, with_half_life
 from air_recsys.models.graph_ranker.selection import TIMES
 from air_recsys.splits import user_holdout

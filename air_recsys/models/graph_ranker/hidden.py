@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import torch
+from torch import Tensor
 
 from air_recsys.data.splits.base import numbers_held_out, rank_within
-from air_recsys.metrics.at_k import recall_at_k
+from air_recsys.metrics.at_k import graded_ndcg, recall_at_k
 from air_recsys.metrics.checks import Csr
-from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
     RankerSettings,
@@ -25,23 +26,27 @@ from air_recsys.models.graph_ranker.inputs import (
     with_half_life,
     with_kinds,
 )
+from air_recsys.models.graph_ranker.lists import top_of_rows
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
     SMALL_PENALTIES,
-    NormalisedItems,
     exact_weights,
     filtered,
+    item_degrees,
     item_products,
     normalised_items,
+    times_dense,
+    with_degrees,
 )
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
+from air_recsys.models.ranking.top_items import hide
+from air_recsys.nn.devices import fast_products, in_workers, one_blas_thread
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
-_BLOCK = 256
-ByPenalty = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, times H
+_BLOCK = 64  # users whose scores are held at a time
 _HIDDEN_SHARE = 0.2
 POWERS = {"alike": 0.0, "popular": 0.5, "rare": -0.5}  # of an item's count, by which a hidden entry weighs
 N_WINDOWS = 3  # fifths in time that are hidden
@@ -188,7 +193,7 @@ class HeldOut:
     """The terms of a `GraphRanker` trained on one part of the data, and its lists measured on another.
 
     At most `n_users` users with hidden items, of whom there are some, are asked for lists; they are drawn with the
-    seed.
+    seed. Their scores are made by blocks of users, each in a thread.
     """
 
     factors: ItemFactors  # those that `use_factors` was last given
@@ -202,6 +207,7 @@ class HeldOut:
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, MOST_SCORES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
+        self._blocks = [slice(start, start + _BLOCK) for start in range(0, size, _BLOCK)]
         self._left = part.left[self.users]  # by their values
         self._hidden, self._seen = (ones_of(each, shown.shape[1]) for each in (hidden[self.users], self._left))
         self.kinds, self._left_kinds = part.kinds, {name: each[self.users] for name, each in part.given_kinds.items()}
@@ -212,21 +218,20 @@ class HeldOut:
         self._gains = {name: times_columns(gains, counts**power) for name, power in part.powers.items()}
         self._times = None if part.times is None else part.times[self.users]
         self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
-        few = shown.shape[1] <= MOST_EXACT
-        self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
-        self._normalised = lru_cache(1)(lambda *key: normalised_items(self.shown, *key))
-        self._products = lru_cache(1)(lambda exponent, share: item_products(self._normalised(exponent, share)))
-        self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
-        self._regression = lru_cache(1)(self._regression_of)
+        self._few = shown.shape[1] <= MOST_EXACT
+        self.penalties = (*SMALL_PENALTIES, *PENALTIES) if self._few else PENALTIES
+        self._alike = lru_cache(1)(self._products_alike)
         self._scores = lru_cache(1)(self._scores_of_factors)
-        self._held: tuple[np.ndarray, np.ndarray] | None = None
+        self._products: dict[_Product, np.ndarray] = {}  # the last ones, and the best one
+        self._best: _Product | None = None
         self._values, self._used = shown, None
         self.use_strength(0.0)
 
     def use_strength(self, strength: float) -> None:
         """Let values count so from now on."""
         if self._used != (strength, self.worths):
-            self._forget_regression()
+            self._products.clear()
+            self._alike.cache_clear()
             self._used = strength, self.worths
             both = (self._values, self.kinds), (self._left, self._left_kinds)
             self.shown, self._given = (
@@ -236,83 +241,140 @@ class HeldOut:
                 for own, others in both
             )
 
-    def regression_scores(self, settings: RankerSettings) -> np.ndarray:
-        """The scores of the regression alone, (n_users asked, n_items), as those of the others."""
-        degrees, product = self._held or self._product(settings)
-        gains = np.exp(settings.item_trend * self._trend)
-        scores = product * (degrees**-settings.regression_target * gains).astype(np.float32)
-        scores /= lengths_of_single(scores).astype(np.float32)
-        return scores
-
-    def _product(self, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
-        """The degrees of the items, (n_items,), and the items of the users asked, times H."""
-        self.use_strength(settings.strength)
-        normalised, filtered_at = self._regression(
-            settings.regression_exponent,
-            settings.regression_share,
-            settings.regression_source,
-            settings.user_half_life,
-        )
-        return normalised.degrees, filtered_at(settings.regression_penalty)
+    def keep(self, settings: RankerSettings) -> None:
+        """Let the products of settings stay: others are compared with them."""
+        self._best = _Product.of(settings)
 
     def hold_regression(self, settings: RankerSettings) -> None:
         """Let only exponents of the targets change from now on; what is freed is several times the scores."""
-        degrees, product = self._product(settings)
-        self._held = degrees, product.copy()
-        self._forget_regression()
+        self.keep(settings)
+        own = self._product(settings)
+        self._products = {_Product.of(settings): own}
+        self._alike.cache_clear()
 
-    def _regression_of(
-        self, exponent: float, share: float, source: float, half_life: float
-    ) -> tuple[NormalisedItems, ByPenalty]:
-        self._regression.cache_clear()  # which frees what was kept before there is more
-        normalised = self._normalised(exponent, share)
-        own = times_columns(self._own(half_life), normalised.degrees**-source)
-        if own.shape[1] <= MOST_EXACT:
-            return normalised, lru_cache(1)(lambda penalty: own @ self._weights(exponent, share, penalty))
-        blocks = filtered(normalised, own, PENALTIES)
-        return normalised, lambda penalty: blocks[PENALTIES.index(penalty)]
+    def _product(self, settings: RankerSettings) -> np.ndarray:
+        """The items of the users asked, times H; beside the best settings those of all penalties are made at once."""
+        self.use_strength(settings.strength)
+        asked = _Product.of(settings)
+        if asked not in self._products:
+            best, penalties = self._best, [asked.penalty]
+            self._products = {key: each for key, each in self._products.items() if key == best}
+            if not self._few and best is not None and best.at(asked.penalty) == asked:
+                penalties = [each for each in self.penalties if each != best.penalty]
+            for penalty, found in zip(penalties, self._regressed(asked, penalties), strict=True):
+                self._products[asked.at(penalty)] = found
+        return self._products[asked]
+
+    def _regressed(self, asked: _Product, penalties: Sequence[float]) -> Sequence[np.ndarray]:
+        """The items of the users asked times H for each penalty, (n_users asked, n_items)."""
+        own = self._own(asked.half_life)
+        if not self._few:
+            normalised = normalised_items(self.shown, asked.exponent, asked.share)
+            return filtered(normalised, times_columns(own, normalised.degrees**-asked.source), penalties)
+        degrees = self._degrees(asked.exponent, asked.share)
+        products = with_degrees(*self._alike(asked.exponent), degrees)
+        own = times_columns(own, degrees**-asked.source)
+        return [times_dense(own, exact_weights(products, penalty), self._blocks) for penalty in penalties]
+
+    def _products_alike(self, exponent: float) -> tuple[np.ndarray, np.ndarray]:
+        """The products of the items for a share of 1, (n_items, n_items), and their degrees."""
+        normalised = normalised_items(self.shown, exponent, 1.0)
+        return item_products(normalised), normalised.degrees
+
+    def _degrees(self, exponent: float, share: float) -> np.ndarray:
+        return item_degrees(self.shown, RankerSettings(regression_exponent=exponent, regression_share=share))
 
     def _own(self, half_life: float) -> Csr:
         return with_half_life(self._given, self._times, half_life)
-
-    def _forget_regression(self) -> None:
-        for kept in (self._normalised, self._products, self._weights, self._regression):
-            kept.cache_clear()
 
     def use_factors(self, factors: ItemFactors) -> None:
         """Score with these factors from now on."""
         self.factors = factors
         self._scores.cache_clear()
 
-    def factor_scores(self, settings: RankerSettings) -> np.ndarray:
-        """The scores of the factors alone."""
-        return self._scores(settings.factor_temperature, settings.user_half_life, settings.item_trend)
-
-    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> np.ndarray:
+    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> Tensor:
+        """The scores of the factors, of length 1, (n_users asked, n_items)."""
         own = user_factors(self._own(half_life), self.factors.sources)
         scorer = FactorScorer.of(own, self.factors, temperature, trend * self._trend)
-        users = np.arange(self.users.size)
-        return self._by_blocks(lambda block: scorer.scores(users[block]))
+        found = torch.empty(self.users.size, self.shown.shape[1])
 
-    def _by_blocks(self, scores: Callable[[slice], np.ndarray]) -> np.ndarray:
-        starts = range(0, self.users.size, _BLOCK)
-        return np.concatenate([scores(slice(start, start + _BLOCK)).astype(np.float32) for start in starts])
+        def score(block: slice) -> None:
+            scores = scorer.block(np.arange(self.users.size)[block], found[block])
+            found[block] = scores.values.div_(scores.lengths.float())
 
-    def measure(self, scores: np.ndarray) -> dict[str, tuple[float, float]]:
-        """NDCG, by `gains_of` and each of the powers of the part, and recall of the lists of 20 that scores make."""
-        lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
+        with fast_products(torch.from_numpy(scorer.items.factors)):  # for all threads
+            in_workers(score, self._blocks)
+        return found
+
+    def scores(self, settings: RankerSettings) -> np.ndarray:
+        """The scores by the settings, (n_users asked, n_items), float32."""
+        score = self._scorer(settings)
+        return np.concatenate([each.numpy() for each in in_workers(score, self._blocks)])
+
+    def _scorer(self, settings: RankerSettings) -> Callable[[slice], Tensor]:
+        """What scores a block of the users asked, (b, n_items)."""
+        product, of_factors, scales = None, None, torch.empty(0)
+        if settings.regression_weight:
+            product = torch.from_numpy(self._product(settings))
+            degrees = self._degrees(settings.regression_exponent, settings.regression_share)
+            gains = np.exp(settings.item_trend * self._trend)
+            scales = torch.from_numpy((degrees**-settings.regression_target * gains).astype(np.float32))
+        if settings.factor_weight:
+            of_factors = self._scores(settings.factor_temperature, settings.user_half_life, settings.item_trend)
+
+        def score(block: slice) -> Tensor:
+            if product is None:
+                assert of_factors is not None
+                return of_factors[block] * settings.factor_weight
+            scores = product[block] * scales
+            lengths = torch.from_numpy(lengths_of_single(scores.numpy()))
+            scores *= (settings.regression_weight / lengths).float()
+            return scores if of_factors is None else scores.add_(of_factors[block], alpha=settings.factor_weight)
+
+        return score
+
+    def lists(self, settings: RankerSettings) -> np.ndarray:
+        """The lists of the users asked, items shown left out, (n_users asked, k)."""
+        score = self._scorer(settings)
+
+        def ranked(block: slice) -> np.ndarray:
+            scores = hide(score(block), self._seen, block.start)
+            return top_of_rows(scores, self._k)
+
+        with one_blas_thread():
+            return np.concatenate(in_workers(ranked, self._blocks))
+
+    def measure(self, settings: RankerSettings) -> dict[str, tuple[float, float]]:
+        """NDCG, by `gains_of` and each of the powers of the part, and recall of lists of 20 by the settings."""
+        return self.measured(self.lists(settings))
+
+    def measured(self, lists: np.ndarray) -> dict[str, tuple[float, float]]:
+        """What `measure` returns, of lists of the users asked."""
         recall = recall_at_k(lists, self._hidden, self._k)
         return {name: (float(graded_ndcg(lists, gains).mean()), recall) for name, gains in self._gains.items()}
 
-    def calibration(self, scores: np.ndarray) -> RankCalibration:
-        """The probabilities that these scores tell of the hidden items."""
-        return RankCalibration.of(scores, self._seen, self._hidden, at_random=self._times is None)
+    def calibration(self, settings: RankerSettings) -> RankCalibration:
+        """The probabilities that the scores by the settings tell of the hidden items."""
+        return RankCalibration.of(self.scores(settings), self._seen, self._hidden, at_random=self._times is None)
 
-    def lists(self, scores: np.ndarray, start: int) -> np.ndarray:
-        """The lists of a block of the users asked, items shown left out."""
-        block = scores[start : start + _BLOCK].copy()
-        block[self._seen[start : start + _BLOCK].nonzero()] = -np.inf
-        return top_k(block, self._k)
+
+class _Product(NamedTuple):
+    """What the items of users times H depend on."""
+
+    exponent: float
+    share: float
+    source: float
+    half_life: float
+    strength: float
+    penalty: float
+
+    @classmethod
+    def of(cls, settings: RankerSettings) -> _Product:
+        regression = settings.regression_exponent, settings.regression_share, settings.regression_source
+        return cls(*regression, settings.user_half_life, settings.strength, settings.regression_penalty)
+
+    def at(self, penalty: float) -> _Product:
+        return self._replace(penalty=penalty)
 
 
 def gains_of(hidden: Csr, shown: Csr) -> Csr:
@@ -324,30 +386,3 @@ def gains_of(hidden: Csr, shown: Csr) -> Csr:
     if middle and hidden.data.any():
         gains.data = np.log1p(hidden.data.astype(np.float64) / middle)
     return gains
-
-
-def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
-    """The NDCG of lists of positions, (b, k), by the gains of the relevant items, (b, n_items), of users with some.
-
-    It is that of `user_measures` where all gains are 1.
-
-    Examples
-    --------
-    >>> graded_ndcg(np.array([[0, 2]]), sp.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
-    [0.5912]
-    """
-    gains = gains.sorted_indices()
-    k, counts = lists.shape[1], np.diff(gains.indptr)
-    rows = np.repeat(np.arange(counts.size), counts)
-    order = np.lexsort((-gains.data, rows))
-    places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
-    best = np.zeros((counts.size, k))
-    best[rows[places < k], places[places < k]] = gains.data[order][places < k]
-    keys = np.append(rows * gains.shape[1] + gains.indices, np.iinfo(np.int64).max)  # ascending
-    asked = np.where(lists < 0, -1, np.arange(counts.size)[:, None] * gains.shape[1] + lists)
-    found = np.searchsorted(keys, asked)  # (b, k)
-    own = np.where(keys[found] == asked, np.append(gains.data, 0.0)[found], 0.0)
-    discount = 1 / np.log2(np.arange(2, k + 2))
-    ideal = np.cumsum(best * discount, axis=1)[:, -1]
-    reached = np.cumsum(own * discount, axis=1)[:, -1]
-    return reached[ideal > 0] / ideal[ideal > 0]

@@ -146,6 +146,11 @@ def largest_of_rows(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return found.values, columns.gather(1, found.indices)
 
 
+def top_of_rows(scores: Tensor, k: int) -> np.ndarray:
+    """The columns of the k largest of each row, best first, (b, k)."""
+    return largest_of_rows(scores, k)[1].numpy()
+
+
 def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: Tensor) -> None:
     """Write the weighted sum of scores into `total`, (b, n_items), in single precision."""
     for number, (name, weight) in enumerate(weights.items()):

@@ -21,6 +21,7 @@ Diagonal Constraints in Linear Autoencoders for Recommendation, SIGIR 2023; Ning
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
@@ -47,6 +48,7 @@ EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
 _FILTERED = 32  # users whose items go through a polynomial at a time: they stay in the cache
+_SOLVED = 128  # items whose regressions a thread solves at a time
 _SMALL = 2048  # rows of a matrix that one thread inverts
 
 
@@ -104,6 +106,12 @@ def item_products(normalised: NormalisedItems) -> np.ndarray:
     return (normalised.rows.T @ normalised.rows).toarray()
 
 
+def with_degrees(products: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The products M for the degrees `after` from those for other ones, (n_items, n_items)."""
+    scales = np.sqrt(before / after).astype(products.dtype)
+    return products * scales[:, None] * scales
+
+
 def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
     """The weights H for the products M by one inverse in the type of these, rounded to float32."""
     penalized = np.array(products, order="F")
@@ -155,8 +163,13 @@ def neighborhood_weights(
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
     products = sp.csr_array(sp.tril(products))
+
+    def solved(some: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [_regression(products, own, item, nearest, penalty) for item in some.tolist()]
+
     with one_blas_thread():
-        columns_of = [_regression(products, own, item, nearest, penalty) for item in items.tolist()]
+        found = in_workers(solved, np.array_split(items, 1 + items.size // _SOLVED))
+    columns_of = itertools.chain.from_iterable(found)
     indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))
     places = np.int32 if values.size < 2**31 else np.int64
     indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)]).astype(places)
@@ -195,8 +208,8 @@ def _regression(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The positions and the values of a column of H, from the lower triangle of M."""
     span = slice(*nearest.indptr[item : item + 2])
-    neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
-    gram = triangle[neighbors][:, neighbors].toarray().astype(np.float64)
+    neighbors, targets = nearest.indices[span], nearest.data[span]
+    gram = triangle[neighbors][:, neighbors].toarray()
     gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
     return _column(gram, targets, own[item], (neighbors, item), penalty)
 
@@ -222,44 +235,68 @@ def _column(
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
 
 
-def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) -> np.ndarray:
-    """Rows `own` times H for each penalty, by Chebyshev polynomials of M, without H itself; (p, b, n_items), float32.
+def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) -> list[np.ndarray]:
+    """Rows `own` times H for each penalty, by Chebyshev polynomials of M, without H itself; (b, n_items), float32.
 
-    The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
+    The degree of each is the least that leaves an error of `_TOLERANCE` of the largest value of H: what is found for a
+    penalty does not depend on the others.
     """
     rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
     top = _largest_value(rows, columns)
-    degree = _degree(min(penalties) / top)
-    coefficients = torch.from_numpy(np.array([_coefficients(penalty / top, degree) for penalty in penalties]))
+    coefficients = [_coefficients(penalty / top, _degree(penalty / top)) for penalty in penalties]
     down, up = (row_pattern(each) for each in (rows, columns))
     of_rows, of_columns = torch.from_numpy(rows.data), torch.from_numpy(columns.data) * (2 / top)
+    found = [np.empty(own.shape, np.float32) for _ in penalties]
 
     def shifted(block: torch.Tensor) -> torch.Tensor:  # (2 M / top - 1) block
         return up.matmul(of_columns, down.matmul(of_rows, block)).sub_(block)
 
-    found = torch.empty(len(penalties), *own.shape)
-    for start in range(0, own.shape[0], _FILTERED):
+    def filter_users(start: int) -> None:
         part = slice(start, start + _FILTERED)
         block = torch.from_numpy(own[part].toarray()).T.contiguous()  # (n_items, b)
-        found[:, part] = polynomials(shifted, block, coefficients).transpose(1, 2)
-    return found.numpy()
+        for each, product in zip(found, polynomials(shifted, block, coefficients), strict=True):
+            each[part] = product.T
+
+    in_workers(filter_users, range(0, own.shape[0], _FILTERED))
+    return found
 
 
 def polynomials(
-    shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: torch.Tensor
-) -> torch.Tensor:
-    """Chebyshev polynomials of an operator, times a block, for p rows of coefficients; (p, *block.shape).
+    shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: Sequence[np.ndarray]
+) -> list[torch.Tensor]:
+    """Chebyshev polynomials of an operator, times a block, for the coefficients of each, two or more.
 
     Examples
     --------
-    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), torch.tensor([[1.0, 2.0, 4.0]]))  # 2 x + 8 x^2 - 3
-    tensor([[[0.]]])
+    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), [np.array([1.0, 2.0, 4.0])])  # 2 x + 8 x^2 - 3
+    [tensor([[0.]])]
     """
-    terms = block.new_empty(coefficients.shape[1], *block.shape)
-    terms[0], terms[1] = block, shifted(block)
-    for k in range(2, len(terms)):
-        torch.sub(shifted(terms[k - 1]).mul_(2), terms[k - 2], out=terms[k])
-    return (coefficients @ terms.flatten(1)).view(-1, *block.shape)
+    before, term = block, shifted(block)
+    sums = [(float(first) * block).add_(term, alpha=float(second)) for first, second, *_ in coefficients]
+    for k in range(2, max(map(len, coefficients))):
+        before, term = term, shifted(term).mul_(2).sub_(before)
+        for total, own in zip(sums, coefficients, strict=True):
+            if k < len(own):
+                total.add_(term, alpha=float(own[k]))
+    return sums
+
+
+def times_dense(rows: Csr, right: np.ndarray, blocks: Sequence[slice]) -> np.ndarray:
+    """Sparse rows times a dense matrix in float32, a block of rows in each thread.
+
+    Examples
+    --------
+    >>> times_dense(sp.csr_array([[1.0, 2.0]], dtype=np.float32), np.eye(2, dtype=np.float32), [slice(1)])
+    array([[1., 2.]], dtype=float32)
+    """
+    dense, found = torch.from_numpy(right), np.empty((rows.shape[0], right.shape[1]), np.float32)
+
+    def multiply(block: slice) -> None:
+        own = rows[block]
+        found[block] = row_pattern(own).matmul(torch.from_numpy(own.data), dense).numpy()
+
+    in_workers(multiply, blocks)
+    return found
 
 
 def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +15,12 @@ from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
 from air_recsys.models.graph_ranker.inputs import STRENGTHS, WORTH, RankerSettings
 from air_recsys.models.graph_ranker.progress import Progress, StepSearch
 from air_recsys.models.ranking.calibration import RankCalibration
-from air_recsys.nn.devices import in_workers, one_blas_thread
 from air_recsys.training.ranks import Ranks
 
 MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
 _NO_WORTHS: Mapping[str, float] = {}
-Score = Callable[[HeldOut, RankerSettings], np.ndarray]
 _REGRESSION: Grid = {
     "regression_target": (-0.5, -0.375, -0.25, -0.125, 0.0),
     "regression_source": (0.0, 0.25, 0.5),
@@ -145,11 +143,11 @@ class Search:
         grid |= {name: TIMES[name] for name in self.ways[0].of_times}
         if self._worths:  # which matter most
             self._weigh_kinds(regression)
-        best = self._descend(regression, grid, HeldOut.regression_scores)
+        best = self._descend(regression, grid)
         if self._worths:
             self._weigh_kinds(best)
         if self.ways[0].have_values:
-            best = self._descend(best, _STRENGTHS, HeldOut.regression_scores)
+            best = self._descend(best, _STRENGTHS)
         if not self.history:
             return Selection(regression, 0, self.history)
         for way in self.ways:
@@ -157,7 +155,7 @@ class Search:
         self._join_factors(best)
         row = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         selected = Selection.of_row(row, self.history)
-        own = None if self._ranks.rank else self._calibrated(selected.settings)
+        own = None if self._ranks.rank else self.ways[0].calibration(selected.settings)
         return selected._replace(calibration=self._ranks.of_all(own)[0])
 
     def _use_worths(self, worths: Mapping[str, float]) -> None:
@@ -172,49 +170,42 @@ class Search:
         for name in [name for _ in range(_ROUNDS) for name in chosen]:
             for worth in (chosen[name], *_WORTHS):
                 self._use_worths({**chosen, name: worth})
-                if self._may_try(settings, 0) and (ndcg := self._try(settings, HeldOut.regression_scores)) > best:
+                if self._may_try(settings, 0) and (ndcg := self._try(settings)) > best:
                     best, chosen = ndcg, self._worths
         self._use_worths(chosen)
 
-    def _calibrated(self, settings: RankerSettings) -> RankCalibration:
-        """The probabilities of the lists of the first way."""
-        scores = np.float32(settings.regression_weight) * self.ways[0].regression_scores(settings)
-        if settings.factor_weight:
-            scores += np.float32(settings.factor_weight) * self.ways[0].factor_scores(settings)
-        return self.ways[0].calibration(scores)
-
     def _join_factors(self, regression: RankerSettings) -> None:
         """Train factors, and try them alone and beside the best regression, as far as there is time."""
-
-        def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
-            scores = way.regression_scores(settings)
-            scores += np.float32(settings.factor_weight) * way.factor_scores(settings)
-            return scores
-
         joined = regression._replace(factor_weight=1.0)
         steps = StepSearch(self.ways, self._begin, self._progress)
-        n_steps = steps.best(lambda step: self._try(joined, together, step))
+        n_steps = steps.best(lambda step: self._try(joined, step))
         if n_steps:
             self._reserve = steps.share_for_last()
             kept = {name: getattr(regression, name) for name in (*TIMES, "strength")}
             alone = RankerSettings(**kept, factor_weight=1.0, regression_weight=0.0)
-            self._try(alone, HeldOut.factor_scores, n_steps)
-            self._descend(joined, _FACTORS, together, n_steps)
+            self._try(alone, n_steps)
+            self._descend(joined, _FACTORS, n_steps)
 
-    def _descend(self, settings: RankerSettings, grid: Grid, scores: Score, n_steps: int = 0) -> RankerSettings:
+    def _descend(self, settings: RankerSettings, grid: Grid, n_steps: int = 0) -> RankerSettings:
         """The best settings of a grid, one name at a time, as far as there is time."""
         if not self._may_try(settings, n_steps):
             return settings
-        best = self._try(settings, scores, n_steps)
+        best = self._try(settings, n_steps)
+        self._keep(settings)
         for name, values in [pair for _ in range(_ROUNDS) for pair in grid.items()]:
             for value in values:
                 other = settings._replace(**{name: value})
                 if value == getattr(settings, name) or not self._may_try(other, n_steps):
                     continue
-                ndcg = self._try(other, scores, n_steps)
+                ndcg = self._try(other, n_steps)
                 if ndcg > best:
                     settings, best = other, ndcg
+                    self._keep(settings)
         return settings
+
+    def _keep(self, settings: RankerSettings) -> None:
+        for way in self.ways:
+            way.keep(settings)
 
     def _may_try(self, candidate: RankerSettings, n_steps: int) -> bool:
         """Whether there is time for a candidate, or was before a checkpoint."""
@@ -224,11 +215,10 @@ class Search:
         known = self._row(settings, n_steps)
         return [row["ndcg"] for row in self.history if known.items() <= row.items()]
 
-    def _try(self, settings: RankerSettings, scores: Score, n_steps: int = 0) -> float:
+    def _try(self, settings: RankerSettings, n_steps: int = 0) -> float:
         if tried := self._tried(settings, n_steps):
             return tried[0]
-        with one_blas_thread():  # each way has a thread
-            measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
+        measured = [way.measure(settings) for way in self.ways]
         told = self._ranks.of_all({name: each for own in measured for name, each in own.items()})
         if None in told:  # it has left, with an error of its own
             raise DistributedError("expected all ranks in the search, found one that stopped: its message says why")

@@ -15,8 +15,9 @@ import air_recsys
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import ndcg_at_k
+from air_recsys.metrics.at_k import graded_ndcg
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.hidden import gains_of, graded_ndcg
+from air_recsys.models.graph_ranker.hidden import gains_of
 from air_recsys.models.graph_ranker.inputs import STRENGTHS, RankerSettings, strengths
 
 GIVEN: dict[str, Any] = SMALL | {"settings": {"strength": 3}}

@@ -26,6 +26,7 @@ from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import progress
 from air_recsys.models.graph_ranker import ranker as module
 from air_recsys.models.graph_ranker.hidden import HeldOut
+from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.training.interrupts import Terminated
 from air_recsys.training.softmax import SoftmaxTrainer
@@ -72,10 +73,10 @@ class Cut:
             self.at_step()
             advance(trainer, position)
 
-        def tried(way: HeldOut, scores: np.ndarray) -> dict[str, tuple[float, float]]:
+        def tried(way: HeldOut, settings: RankerSettings) -> dict[str, tuple[float, float]]:
             self.tries += 1
             self.at_try()
-            return measure(way, scores)
+            return measure(way, settings)
 
         monkeypatch.setattr(SoftmaxTrainer, "advance", counted)
         monkeypatch.setattr(HeldOut, "measure", tried)
