@@ -48,7 +48,8 @@ class Explanation:
     own_rating : float
         Contribution of the user's own rating of the item; 0 without one.
     rated_items, similar_users : Contributions
-        Contributions of other rated items, and of similar users, to the personal score by source: `rows`, and the `total` of those with and without a row.
+        Contributions of other rated items, and of similar users, to the personal score: `rows`, and the `total`
+        of those with and without a row.
     near_items : Contributions
         What the item graph carries to the item from rated items near it, and features or given similarities from
         rated ones: the share of each in the part of the score that factors and biases leave, see
@@ -103,7 +104,7 @@ class Explanation:
 
     @property
     def items(self) -> pd.DataFrame:
-        """Rated items: item, rating, deviation, taste, weight (similarity to the explained item), contribution, by_graph.
+        """Rated items: item, rating, deviation, taste, weight (similarity to the item), contribution, by_graph.
 
         The column `taste` is how the user has rated the item, see `air_recsys.models.reasons.tastes`.
         """
@@ -116,7 +117,7 @@ class Explanation:
 
     @property
     def dislikes(self) -> pd.DataFrame:
-        """Rows of `items` that the user disliked: rated no higher than expected, and low for the scale and the user."""
+        """Rows of `items` that the user disliked: no higher than expected, and low for the scale and the user."""
         return self.items[self.items["taste"] == DISLIKED].reset_index(drop=True)
 
     @property

@@ -26,8 +26,8 @@ def tastes(
 ) -> np.ndarray:
     """The word for each of some ratings of a person, one of `TASTES`.
 
-    A rating is liked if it is higher than expected, in the upper half of the scale, and not below the person's usual
-    one there. It is disliked if it is no higher than expected, and below both the middle of the scale and the usual one.
+    A rating is liked if it is higher than expected, above the middle of the scale, or there and not below the person's
+    usual rating. It is disliked if it is no higher than expected, and below both the middle and the usual rating.
 
     Parameters
     ----------
