@@ -16,15 +16,15 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from air_recsys.exceptions import ParameterWarning
 
@@ -76,7 +76,10 @@ class _Numbers:
     def __enter__(self) -> None:
         with self._lock:
             if not self.users:
-                self.before, self._blas = torch.get_num_threads(), threadpool_limits(1, user_api="blas")
+                self.before = torch.get_num_threads()
+                libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                self._blas = [(each, each.num_threads) for each in libraries]
+                _set_blas((each, 1) for each in libraries)
             self.users += 1
             torch.set_num_threads(1)
 
@@ -85,12 +88,21 @@ class _Numbers:
             self.users -= 1
             if not self.users:
                 torch.set_num_threads(self.before)
-                self._blas.restore_original_limits()
+                _set_blas(self._blas)
 
     def own(self) -> int:
         """The number of the calling thread; a new one would start with the one that is held."""
         found = torch.get_num_threads()
         return self.before if self.users and found == 1 and not _THREAD.alone else found
+
+
+def _set_blas(numbers: Iterable[tuple[Any, int]]) -> None:
+    for library, number in numbers:
+        # The number of OpenBLAS belongs to the first thread that sets it, by threadpoolctl 3.7; here any thread may.
+        release = getattr(library, "clear_controlling_thread", lambda **_: None)
+        release(force=True)
+        library.set_num_threads(number)
+        release(force=True)
 
 
 class _Thread(threading.local):
