@@ -16,6 +16,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.threads import in_workers
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
 _KEPT = 4_000_000  # ratings up to which the coefficients of all users are kept
@@ -69,13 +70,16 @@ class CarriedResiduals:
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
         """The coefficients of some users at the items that they have rated, (b, n_items)."""
-        kept, n_users = self._kept, self._residuals.shape[0]
-        if kept is None:
-            self._n_asked += users.size
-            if self._n_asked < _SHARE * n_users or self._residuals.nnz > _KEPT:
-                return self._of(users)
-            self._kept = kept = self._of(np.arange(n_users))
-        return kept[users]
+        self.expect(users.size)
+        kept = self._kept
+        return self._of(users) if kept is None else kept[users]
+
+    def expect(self, n_asked: int) -> None:
+        """Count users who are asked for, and make the coefficients of all where many have been."""
+        self._n_asked += n_asked
+        many = self._n_asked >= _SHARE * self._residuals.shape[0] and self._residuals.nnz <= _KEPT
+        if many and self._kept is None:
+            self._kept = self._of(np.arange(self._residuals.shape[0]))
 
     def _of(self, users: np.ndarray) -> sp.csr_array:
         weights, times = (None if each is None else each[users].data for each in (self._weights, self._times))
@@ -193,16 +197,18 @@ def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> 
     covariance : callable
         Returns the covariances of the scores of a user at some items, (k, k).
     """
-    edges, found, n_seen = RowProcesses.of_graph(blind, 1.0).edges, [], 0
-    for user in np.random.default_rng(0).permutation(residuals.shape[0]):
+    edges = RowProcesses.of_graph(blind, 1.0).edges
+
+    def agreement(user: int) -> float:
         entries = slice(*residuals.indptr[user : user + 2])
         own, left = residuals.indices[entries][:_MOST_OF_USER], residuals.data[entries][:_MOST_OF_USER]
-        if own.size > 1:
-            near = edges[own][:, own].toarray()
-            found.append((near * (np.outer(left, left) + covariance(user, own))).sum())
-            n_seen += own.size
-        if n_seen > _SEEN:
-            break
+        near = edges[own][:, own].toarray()
+        return (near * (np.outer(left, left) + covariance(user, own))).sum()
+
+    users = np.random.default_rng(0).permutation(residuals.shape[0])
+    sizes = np.minimum(np.diff(residuals.indptr)[users], _MOST_OF_USER)
+    users, sizes = users[sizes > 1], sizes[sizes > 1]
+    found = in_workers(agreement, users[: np.searchsorted(np.cumsum(sizes), _SEEN, side="right") + 1].tolist())
     size = np.sqrt(np.square(found).sum())
     return float(np.sum(found) / size) if size else 0.0
 

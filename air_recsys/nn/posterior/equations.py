@@ -249,10 +249,15 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
                 covariances[place] = state.covariance  # in the place of the sums
             return solution.unsolved
 
-        parts = list(_slices(rows.stop - rows.start, FACTORED.get(means.device.type, MOST_FACTORED)))
-        unsolved += in_workers(solved, parts, work=_work(means, 3 * (rows.stop - rows.start) * width**3))
+        unsolved += each_part(solved, means[rows], 3 * width**3)
     flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
     return Half(Rows(states, covariances), means, errors, flag)
+
+
+def each_part(solved: Callable[[slice], Tensor], rows: Tensor, numbers: int) -> list[Tensor]:
+    """The results of a function of parts of rows, as many as are factored at a time; each row takes some numbers."""
+    parts = list(_slices(len(rows), FACTORED.get(rows.device.type, MOST_FACTORED)))
+    return in_workers(solved, parts, work=_work(rows, len(rows) * numbers))
 
 
 def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:

@@ -18,6 +18,7 @@ The noise has a variance of its own for every row and every column, shrunk towar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,12 +29,14 @@ from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
 from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.threads import in_workers
 
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see benchmarks/reports/accuracy.md
 _COUNTS = 10.0  # nu
+_ROWS = 1024  # that threads take at a time
 _SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
 Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
@@ -91,7 +94,8 @@ class RowPrior(Stateful):
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
-        return self.features[rows] @ self.weights
+        features = self.features[rows]
+        return torch.cat(self._of_parts(lambda part: features[part] @ self.weights, len(features)))
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
@@ -140,15 +144,30 @@ class RowPrior(Stateful):
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
-        mean = rows.mean.to(torch.float64)
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
-        weights = torch.cholesky_solve(self.features.T @ mean, factor)
-        rest = mean - self.features @ weights
-        scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
-        if rows.covariance is not None:
-            scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)
-        return weights, factor, scatter
+        products = self._sum(lambda part: self.features[part].T @ rows.mean[part].double())
+        weights = torch.cholesky_solve(products, factor)
+
+        def scattered(part: slice) -> Tensor:
+            rest = rows.mean[part].double() - self.features[part] @ weights
+            found = rest.T @ rest
+            if rows.covariance is not None:
+                found += symmetric(rows.covariance[part].sum(0, keepdim=True))[0].double()
+            return found
+
+        scatter = self._sum(scattered) + weights.T @ (self._ridge[:, None] * weights)
+        return weights, factor, scatter + _SPREAD * self._identity
+
+    def _sum(self, of_part: Callable[[slice], Tensor]) -> Tensor:
+        """The sum of a function of parts of the rows, in their order."""
+        first, *others = self._of_parts(of_part, len(self.features))
+        return sum(others, start=first)
+
+    def _of_parts(self, of_part: Callable[[slice], Tensor], m: int) -> list[Tensor]:
+        step = m if self.features.is_cuda else _ROWS
+        parts = [slice(start, min(start + step, m)) for start in range(0, m, step)]
+        return in_workers(of_part, parts, work=self.features.numel() * len(self._identity))
 
     def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
         """Draw the lower triangular factor of a standard Wishart matrix."""
