@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 import warnings
 from collections import deque
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -77,7 +79,7 @@ class _Numbers:
         with self._lock:
             if not self.users:
                 self.before = torch.get_num_threads()
-                libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                libraries = _linear_algebra(len(sys.modules))
                 self._blas = [(each, each.num_threads) for each in libraries]
                 _set_blas((each, 1) for each in libraries)
             self.users += 1
@@ -94,6 +96,12 @@ class _Numbers:
         """The number of the calling thread; a new one would start with the one that is held."""
         found = torch.get_num_threads()
         return self.before if self.users and found == 1 and not _THREAD.alone else found
+
+
+@lru_cache(1)
+def _linear_algebra(n_modules: int) -> list[Any]:
+    """The libraries that are loaded, looked for again once more modules are there: this takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def _set_blas(numbers: Iterable[tuple[Any, int]]) -> None:
