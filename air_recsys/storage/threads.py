@@ -195,11 +195,11 @@ def _set_own(number: int) -> None:
             torch.set_num_threads(number)
 
 
-def warn_of_many(number: int | None) -> None:
+def warn_of_many(number: int | None, stacklevel: int = 4) -> None:
     """Warn of more threads than processors."""
     if number is not None and number > (most := cores()):
         told = f"n_threads={number} is more than the {most} processor(s) of this process, and no faster than {most}"
-        warnings.warn(told, ParameterWarning, stacklevel=4)
+        warnings.warn(told, ParameterWarning, stacklevel=stacklevel)
 
 
 @contextmanager
