@@ -212,7 +212,7 @@ def learned(fitted: AIR) -> list[np.ndarray]:
     some = fitted.interactions_.to_csr()[:600]
     return [
         *fitted.factors_.arrays(),
-        *(graph.to_scipy().toarray() for graph in (fitted.user_graph_, fitted.item_graph_)),
+        *(graph.to_scipy().toarray() for graph in (fitted.user_graph_, fitted.item_graph_) if graph is not None),
         fitted.predict(range(100), range(100)),
         *(fitted.recommend(range(1300), 5, rank_by="rating")[name].to_numpy() for name in ("item", "score")),
         fitted.fold_in(some).user_factors_,

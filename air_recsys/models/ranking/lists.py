@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.exceptions import DataError, DataWarning, quoted
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
@@ -101,7 +102,7 @@ def best_items_of(
         return among(common, found), scores
     carried, step = state.carried, max(1, _CARRIED // state.data.n_items)
     found, scores = np.empty((users.size, n), np.int64), np.empty((users.size, n))
-    if users.size > step:
+    if users.size > step and isinstance(carried, CarriedResiduals):
         carried.expect(users.size)  # before threads ask for them
 
     def rank(start: int) -> None:
