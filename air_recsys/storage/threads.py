@@ -32,7 +32,7 @@ from air_recsys.exceptions import ParameterWarning
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-LITTLE = 1_000_000  # numbers, which one thread goes through within milliseconds: see benchmarks/reports/speed.md
+LITTLE = 4_000_000  # numbers: sharing them out takes as long as it saves, see benchmarks/reports/speed.md
 
 
 def cores(root: Path = Path("/")) -> int:
