@@ -37,7 +37,7 @@ from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.residuals import RowProcesses
 from air_recsys.splits import random_holdout
-from air_recsys.storage.threads import threads, warn_of_many
+from air_recsys.storage.threads import one_thread, threads, warn_of_many
 from air_recsys.storage.validation import RandomState, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
 from air_recsys.training.checkpoint import check_paths
@@ -300,8 +300,9 @@ class TrainedRecommender(SolvesRows):
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
                 if whole is not None:
-                    state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after)
-                    state = self._with_unrated(state)
+                    with one_thread():
+                        state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after)
+                        state = self._with_unrated(state)
                 self._state = None if whole is None else state
             finally:
                 vars(self).pop("_at_work", None)

@@ -106,7 +106,7 @@ def _linear_algebra(n_modules: int) -> list[Any]:
 
 def _set_blas(numbers: Iterable[tuple[Any, int]]) -> None:
     for library, number in numbers:
-        # The number of OpenBLAS belongs to the first thread that sets it, by threadpoolctl 3.7; here any thread may.
+        # The number of OpenBLAS belongs to the first thread that sets it, by threadpoolctl 3.8; here any thread may.
         release = getattr(library, "clear_controlling_thread", lambda **_: None)
         release(force=True)
         library.set_num_threads(number)

@@ -20,6 +20,7 @@ from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, each_part, equations, solve
 from air_recsys.nn.posterior.prior import expected_scales
 from air_recsys.nn.posterior.triangles import positions_in_triangle
+from air_recsys.storage.threads import one_thread
 
 STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixed point on MovieLens-100K, on average
 
@@ -33,6 +34,7 @@ class Known(NamedTuple):
     precision: Tensor  # S^-1, (d, d)
 
 
+@one_thread()
 def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[Rows, Tensor]:
     """The Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
 
