@@ -30,11 +30,9 @@ Run = Callable[[int], list[np.ndarray]]
 _CPU: dict[str, Any] = {"random_state": 0, "device": "cpu", "verbose": False}
 
 
-def bench_cores(
-    root: Path, *, systems: list[str], rounds: int, workers: int, planted: list[int], sweeps: int
-) -> Found:
+def bench_cores(root: Path, *, systems: list[str], rounds: int, workers: int, sizes: list[int], sweeps: int) -> Found:
     """Time each kind of work with one thread, with two, and with more workers than cores."""
-    known = _kinds(root, planted, sweeps)
+    known = _kinds(root, sizes, sweeps)
     rows = []
     for name in systems or known:
         run = known[check_choice("a system", name, known)]()
@@ -72,12 +70,12 @@ def _shared() -> Iterator[list[float]]:
         pool._shared_out = before
 
 
-def _kinds(root: Path, planted: list[int], sweeps: int) -> dict[str, Callable[[], Run]]:
+def _kinds(root: Path, sizes: list[int], sweeps: int) -> dict[str, Callable[[], Run]]:
     def films() -> Interactions:
         return load_movielens(root, "1m")
 
     def made() -> Run:
-        data = make_planted_ratings(*planted, random_state=0).interactions
+        data = make_planted_ratings(*sizes, random_state=0).interactions
         return partial(_trained, AIR.for_ratings(**_CPU, n_sweeps=4), data)
 
     def likes() -> Run:
