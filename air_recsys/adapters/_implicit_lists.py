@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from typing import Any, NamedTuple, Self
 
@@ -14,10 +13,7 @@ from air_recsys.adapters import _implicit_files
 from air_recsys.adapters._implicit_input import check_ids, check_rows, checked_candidates, list_length
 from air_recsys.exceptions import DataWarning
 from air_recsys.models.ranking.top_items import top_items
-from air_recsys.nn.devices import in_workers
-
-_USERS_AT_A_TIME = 512
-_MANY_USERS = 64  # for fewer, threads cost more than they save
+from air_recsys.storage.threads import threads
 
 
 class Asked(NamedTuple):
@@ -151,21 +147,9 @@ class GivesLists:
 def best_items(
     users: np.ndarray, items: np.ndarray, offsets: np.ndarray, n: int, seen: sp.csr_matrix | None, n_threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The lists of `air_recsys.models.ranking.top_items.top_items`, by `n_threads` threads (0: one a core).
-
-    Each thread ranks its own users and waits for no other, which is faster than several threads for the same users,
-    and much faster on a busy machine.
-    """
-    if len(users) < _MANY_USERS:
+    """The lists of `air_recsys.models.ranking.top_items.top_items`, by `n_threads` threads (0: one a core)."""
+    with threads(n_threads or None):
         return top_items(users, items, offsets, n, seen=seen)
-
-    def ranked(start: int) -> tuple[np.ndarray, np.ndarray]:
-        rows = slice(start, start + _USERS_AT_A_TIME)
-        return top_items(users[rows], items, offsets, n, seen=None if seen is None else seen[rows])
-
-    lists = in_workers(ranked, range(0, len(users), _USERS_AT_A_TIME), n_threads or os.cpu_count() or 1)
-    ids, scores = (np.concatenate(column) for column in zip(*lists, strict=True))
-    return ids, scores
 
 
 def recommended(

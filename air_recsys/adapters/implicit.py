@@ -32,8 +32,9 @@ from air_recsys.models.like_factors.squared import SquaredError, SquaredRows, tr
 from air_recsys.models.like_factors.targets import FOUND, check_settings, is_auto, settings_for
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.state import lock_of
-from air_recsys.nn.devices import resolve_device, torch_threads
+from air_recsys.nn.devices import resolve_device
 from air_recsys.storage.reading import checked_csr, checked_sparse
+from air_recsys.storage.threads import torch_threads
 from air_recsys.storage.validation import (
     RandomState,
     as_generator,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import interaction_values, strengths
-from air_recsys.nn.devices import one_blas_thread
+from air_recsys.storage.threads import one_thread
 from air_recsys.storage.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
@@ -30,13 +30,13 @@ class ImplicitLists:
             self.model: Any = algorithm
             return
         models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking, "bm25": BM25Recommender}
-        with one_blas_thread():  # implicit warns of more, and trains more slowly with them
+        with one_thread():  # implicit warns of more, and trains more slowly with them
             self.model = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
 
     def fit(self, interactions: Interactions) -> Self:
         """Train on the pattern of some interactions, or on how much they count."""
         pattern = sp.csr_matrix(strengths(interaction_values(interactions), self._strength))
-        with one_blas_thread(), warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Method expects CSR input")  # of its models of items, about themselves
             self.model.fit(pattern, show_progress=False)
         self._pattern = pattern
@@ -52,7 +52,7 @@ class ImplicitLists:
 
     def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:
         n = min(n, self._pattern.shape[1])  # type: ignore[index]
-        with one_blas_thread():
+        with one_thread():
             items, scores = self.model.recommend(users, rows, N=n, **how)
         left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
         return np.where(left, items, -1).astype(np.int64)

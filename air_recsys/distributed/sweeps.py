@@ -16,12 +16,12 @@ from air_recsys.distributed.own_ratings import OwnRatings
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines import DTYPES, PosteriorEngine
 from air_recsys.models.engines.scaling import Scaling
-from air_recsys.nn.devices import few_threads
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Half, Rows
 from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.threads import one_thread
 from air_recsys.training import PosteriorSweeps
 
 _SOLVED = 13  # to solve a row of width d takes as long as to sum 13 d ratings, measured on MovieLens-1M
@@ -125,7 +125,7 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
     ) -> PosteriorSweeps:
         """The start of a training on the ratings of all ranks, with the draws of rank 0."""
         extent, low, high = self._own.extent, self._own.moments.low, self._own.moments.high
-        with few_threads(self._work(extent)):
+        with one_thread():
             largest = max(abs(low), abs(high))
             self._scaling = Scaling.of_moments(self._own.moments.mean, self._own.moments.deviation, largest)
             return self._start(extent, self._own_entries(), None, self._group.of_first(rng))

@@ -24,6 +24,7 @@ import torch
 from air_recsys.graphs.candidates import near_rows, nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.metrics.checks import Csr
+from air_recsys.storage.threads import in_workers
 
 N_EDGES, N_CANDIDATES = 20, 60
 FEW_CANDIDATES = 30  # of many rows, whose graph is no better by more; see benchmarks/reports/graph-residuals.md
@@ -171,9 +172,12 @@ def _weights(points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.n
 def _distances(points: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The squared distances of pairs of rows, (p,)."""
     found, step = np.empty(first.size), max(1, _BLOCK // points.shape[1])
-    for start in range(0, first.size, step):
+
+    def measure(start: int) -> None:
         pairs = slice(start, start + step)
         found[pairs] = np.square(points[first[pairs]].astype(np.float64) - points[second[pairs]]).sum(axis=1)
+
+    in_workers(measure, range(0, first.size, step))
     return found
 
 
@@ -199,7 +203,10 @@ def _in_common(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[n
     counts = np.diff(residuals.indptr).astype(np.int64)
     blocks = np.cumsum(counts[first] + counts[second]) // _BLOCK
     shared, agreed = np.zeros(first.size), np.zeros(first.size)
-    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1):
+
+    def multiply(pairs: np.ndarray) -> None:
         products = residuals[first[pairs]].multiply(residuals[second[pairs]])  # (b, n)
         shared[pairs], agreed[pairs] = np.diff(products.indptr), products.sum(axis=1)
+
+    in_workers(multiply, np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1))
     return shared, agreed

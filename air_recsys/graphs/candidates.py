@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.storage.threads import in_workers
 
 Search = Callable[[Tensor, Tensor, int], Tensor]
 """Returns the k nearest other rows of every row, as `nearest_rows` does."""
@@ -63,9 +64,9 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
     n_tiles = math.ceil(m / max(_TILE_COLUMNS, 4 * k))
     width = math.ceil(m / n_tiles)
     block = min(n, max(1, (_GPU_ENTRIES if own.is_cuda else _BLOCK_ENTRIES) // width))
-    tile = own.new_empty(block * width)
-    for start in range(0, n, block):
-        rows = own[start : start + block]
+
+    def search(start: int) -> None:
+        rows, tile = own[start : start + block], own.new_empty(block * width)
         nearest = [
             _nearest_in_tile(
                 rows, others[left : left + width], norms[left : left + width], k, first + start - left, tile
@@ -75,6 +76,8 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
         distances = torch.cat([values for values, _ in nearest], dim=1)
         columns = torch.cat([place + i * width for i, (_, place) in enumerate(nearest)], dim=1)
         neighbors[start : start + block] = columns.gather(1, _chosen(distances, k))
+
+    in_workers(search, range(0, n, block), work=0 if own.is_cuda else n * m)
     return neighbors.sort(dim=1).values
 
 
@@ -150,7 +153,9 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
     norms = squared_norms(points, weighted)  # (m,)
     members, around = _clusters(points, weighted, norms, k, n_probes)
     neighbors = torch.empty(points.shape[0], k, dtype=torch.int64, device=points.device)
-    for own, others in zip(members, around, strict=True):
+
+    def search(cluster: int) -> None:
+        own, others = members[cluster], around[cluster]
         compared = torch.cat([own, *(members[other] for other in others)])
         block = max(1, _COMPARED_ENTRIES // compared.numel())
         for start in range(0, own.numel(), block):
@@ -158,6 +163,8 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
             distances = torch.addmm(norms[compared], points[rows], weighted[compared].T, alpha=-2)  # (b, compared)
             distances.diagonal(start).fill_(torch.inf)  # the row itself
             neighbors[rows] = compared[least(distances, k)[1]]
+
+    in_workers(search, range(len(members)), work=0 if points.is_cuda else points.numel() * _CLUSTER)
     return neighbors.sort(dim=1).values
 
 
@@ -202,8 +209,11 @@ def _pieces(home: Tensor, norms: Tensor) -> Tensor:
 
 def _nearest_centre(points: Tensor, weighted_centres: Tensor, norms: Tensor) -> Tensor:
     block = max(1, _COMPARED_ENTRIES // norms.numel())
-    nearest = [torch.addmm(norms, rows, weighted_centres.T, alpha=-2).argmin(dim=1) for rows in points.split(block)]
-    return torch.cat(nearest)  # (m,)
+
+    def nearest(rows: Tensor) -> Tensor:
+        return torch.addmm(norms, rows, weighted_centres.T, alpha=-2).argmin(dim=1)
+
+    return torch.cat(in_workers(nearest, points.split(block), work=0 if points.is_cuda else math.inf))  # (m,)
 
 
 def _means(points: Tensor, weighted: Tensor, home: Tensor, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -82,7 +82,7 @@ class AIR(OffersPresets, FindsSettings):
         helps where people choose what to rate, and not where ratings are missing at random. Graphs of `Adam` get its
         edges; those of a posterior include it already, and only nodes without an edge get them. See
         benchmarks/reports/graphs.md.
-    validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
+    validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose, n_threads
         See `air_recsys.models.trained.TrainedRecommender`.
 
     Attributes

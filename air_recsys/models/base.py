@@ -28,6 +28,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
 
@@ -71,6 +72,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     """
 
     reads_features: ClassVar[bool] = False  # of users and items, and no given graphs
+    n_threads: int | None = None  # as many as torch has
 
     @property
     def clips(self) -> Clip:
@@ -369,7 +371,8 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
         popular = partial(best_rated, state, length)
         how: dict[str, Any] = {"allowed": allowed, "clips": self.clips, "popular": popular, "stacklevel": 4}
-        return recommend_with(best, state, asked, length, **how)
+        with threads(self.n_threads):
+            return recommend_with(best, state, asked, length, **how)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """The items as a faiss index, for the items of the highest scores of users (needs the extra ``ann``).

@@ -16,6 +16,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.threads import in_workers
 from air_recsys.training.ranks import ALONE, Ranks
 
 Covariance = Callable[[int, np.ndarray], np.ndarray]
@@ -70,13 +71,16 @@ class CarriedResiduals:
 
     def coefficients(self, users: np.ndarray) -> sp.csr_array:
         """The coefficients of some users at the items that they have rated, (b, n_items)."""
-        kept, n_users = self._kept, self._residuals.shape[0]
-        if kept is None:
-            self._n_asked += users.size
-            if self._n_asked < _SHARE * n_users or self._residuals.nnz > _KEPT:
-                return self._of(users)
-            self._kept = kept = self._of(np.arange(n_users))
-        return kept[users]
+        self.expect(users.size)
+        kept = self._kept
+        return self._of(users) if kept is None else kept[users]
+
+    def expect(self, n_asked: int) -> None:
+        """Count users who are asked for, and make the coefficients of all where many have been."""
+        self._n_asked += n_asked
+        many = self._n_asked >= _SHARE * self._residuals.shape[0] and self._residuals.nnz <= _KEPT
+        if many and self._kept is None:
+            self._kept = self._of(np.arange(self._residuals.shape[0]))
 
     def _of(self, users: np.ndarray) -> sp.csr_array:
         weights, times = (None if each is None else each[users].data for each in (self._weights, self._times))
@@ -211,7 +215,10 @@ def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance, ran
         own, left = residuals.indices[entries], residuals.data[entries]
         return (edges[own][:, own].toarray() * (np.outer(left, left) + covariance(user, own))).sum()
 
-    found = ranks.shared(lambda some: np.array([of_user(user) for user in users[some]], dtype=np.float64), users.size)
+    def of_users(some: slice) -> np.ndarray:
+        return np.array(in_workers(of_user, users[some].tolist()), dtype=np.float64)
+
+    found = ranks.shared(of_users, users.size)
     size = np.sqrt(np.square(found).sum())
     return float(found.sum() / size) if size else 0.0
 

@@ -19,7 +19,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.spatial.distance import cdist
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.nn.devices import one_blas_thread
+from air_recsys.storage.threads import one_thread
 
 MOST = 2000  # known rows that others follow from
 _WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of the mean squared distance
@@ -51,7 +51,7 @@ class Content(NamedTuple):
             return None
         tried = []
         for width in scale * np.array(_WIDTHS):
-            with one_blas_thread():
+            with one_thread():
                 roots, axes = eigh(_covariance(known, known, width), overwrite_a=True, check_finite=False)
                 along, squares = axes.T @ values, np.square(axes)
                 for noise in _NOISES:
@@ -85,11 +85,11 @@ class Content(NamedTuple):
         """What returns the weights of known rows, (n, g), in the values of others with features (m, g); (n, m)."""
         covariance = _covariance(known, known, self.width)
         covariance.flat[:: len(known) + 1] += self.noise
-        with one_blas_thread():
+        with one_thread():
             factor = cho_factor(covariance, overwrite_a=True, check_finite=False)
 
         def weights(asked: np.ndarray) -> np.ndarray:
-            with one_blas_thread():
+            with one_thread():
                 return cho_solve(factor, _covariance(known, asked, self.width), overwrite_b=True, check_finite=False)
 
         return weights

@@ -35,7 +35,7 @@ class DMF(TakesValuesOfAdam, Descent, TrainedRecommender):
     depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
 unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
         How the factors are trained, see `air_recsys.models.solvers.Descent`.
-    validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
+    validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose, n_threads
         See `air_recsys.models.trained.TrainedRecommender`.
 
     Source: Arora, Cohen, Hu, Luo, Implicit Regularization in Deep Matrix Factorization, NeurIPS 2019.
@@ -74,7 +74,7 @@ class RDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
         Strength tau of the total variation against the mean squared error, see `air_recsys.nn.terms.TotalVariation`.
     depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
 unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every, validation_fraction, patience, clip, dtype, \
-device, random_state, max_memory, verbose
+device, random_state, max_memory, verbose, n_threads
         As in `DMF`.
 
     Source: Li, Xu, Luo, Wang, A regularised deep matrix factorised model of matrix completion for image restoration,
@@ -109,7 +109,7 @@ class DirichletDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
         For "neighbors".
     n_factors, depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
 unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every, validation_fraction, patience, clip, dtype, \
-device, random_state, max_memory, verbose
+device, random_state, max_memory, verbose, n_threads
         As in `DMF`.
 
     Source: the column DMF + DE of the paper's Table 1.

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.rows import Side
+from air_recsys.storage.threads import in_workers
 from air_recsys.training import Record
 
 _PAIRS = 2**16  # whose factors are held at a time
@@ -35,10 +36,13 @@ class Factors(NamedTuple):
     def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The score of each pair of indices, (n,)."""
         products = np.empty(users.size, self.item_factors.dtype)
-        for start in range(0, users.size, _PAIRS):
+
+        def multiply(start: int) -> None:
             block = slice(start, start + _PAIRS)
             own, others = self.user_factors[users[block]], self.item_factors[items[block]]
             products[block] = np.einsum("nr,nr->n", own, others)
+
+        in_workers(multiply, range(0, users.size, _PAIRS), work=users.size * self.item_factors.shape[1])
         offsets = self.user_biases[users].astype(np.float64) + self.item_biases[items]
         return products + offsets + self.mean  # in float64: the mean may be far larger than all else
 

@@ -23,6 +23,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.taking import FEWEST, HIDDEN, LENGTH, Taking, learned
 from air_recsys.nn.devices import resolve_device
 from air_recsys.splits import user_holdout
+from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 
 RankedBy = Literal["auto", "both", "rating", "taken"]
@@ -96,7 +97,8 @@ class ListsByTaking(PredictsDeviations):
 
         popular = partial(_most_rated, state, taking.liked if by == "both" else -np.inf, length)
         how: dict[str, Any] = {"allowed": allowed, "clips": False, "popular": popular}
-        return self._with_numbers(state, taking, recommend_with(best, taking.likes, asked, length, **how))
+        with threads(self.n_threads):
+            return self._with_numbers(state, taking, recommend_with(best, taking.likes, asked, length, **how))
 
     def best_items(
         self,

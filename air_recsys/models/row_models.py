@@ -20,6 +20,7 @@ from air_recsys.models.partial_fit import check_rows, of_new_rows, solved_in_tur
 from air_recsys.models.rows import SIDES, RowSolver, Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.taking import handed_on
+from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 
 
@@ -94,7 +95,8 @@ class SolvesRows(ListsByTaking):
         check_choice("side", side, SIDES)
         state, read = self._fitted(), partial(self.as_data, allow_negative=True)
         data = new_rows(state, ratings, side, read=read, weights=weights, features=features)
-        return copy.copy(self).take_state(of_new_rows(state, data, side))
+        with threads(self.n_threads):
+            return copy.copy(self).take_state(of_new_rows(state, data, side))
 
     def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
         """Update the model with ratings of known users, new users and new items, without training.

@@ -37,6 +37,7 @@ from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.residuals import RowProcesses
 from air_recsys.splits import random_holdout
+from air_recsys.storage.threads import one_thread, threads, warn_of_many
 from air_recsys.storage.validation import RandomState, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
 from air_recsys.training.checkpoint import check_paths
@@ -71,6 +72,9 @@ class TrainedRecommender(SolvesRows):
     verbose : bool, optional
         True prints how much memory the training needs, and shows a progress bar. None shows a bar on a terminal and in
         a notebook if the training takes more than two seconds. False shows none.
+    n_threads : int, optional
+        Threads of a training on the CPU, of lists and of new rows. None: those of torch, such as `OMP_NUM_THREADS`
+        sets, and at most the processors that the process may use. A posterior has the same bits with any number.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class TrainedRecommender(SolvesRows):
     random_state: RandomState = None
     max_memory: int | str | None = None
     verbose: bool | None = choice(None, (True, False, None))
+    n_threads: int | None = integer(None, minimum=1, besides=(None,))
 
     @property
     def columns_read(self) -> tuple[str, ...]:
@@ -225,6 +230,7 @@ class TrainedRecommender(SolvesRows):
             self._checkpointer(data, validation, checkpoint, every, resume_from) as kept,
             naming_what_fits(engine, data),
             made_on_cpu(),
+            threads(self.n_threads),
         ):
             if not engine.learns_from_constant:
                 warn_if_constant(data)
@@ -298,8 +304,10 @@ class TrainedRecommender(SolvesRows):
                 state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
                 if whole is not None:
-                    state = self._carrying(self._with_kernels(replace(state, data=whole)), engine.edges_after, ranks)
-                    state = self._with_unrated(state)
+                    with one_thread():
+                        whole_state = self._with_kernels(replace(state, data=whole))
+                        state = self._carrying(whole_state, engine.edges_after, ranks)
+                        state = self._with_unrated(state)
                 self._state = None if whole is None else state
             finally:
                 vars(self).pop("_at_work", None)
@@ -350,6 +358,7 @@ class TrainedRecommender(SolvesRows):
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
         self.check_parameters()
         resolve_device(self.device)
+        warn_of_many(self.n_threads)
         if self.patience is not None and validation is None and self.validation_fraction == 0:
             raise ParameterError("patience needs a validation part, found validation_fraction=0")
         self.by_default(data).engine().check(data)

@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.metrics.checks import Csr
 from air_recsys.nn.row_kernels import Chains, Lasting
+from air_recsys.storage.threads import in_workers
 
 Apply = Callable[[np.ndarray], np.ndarray]
 _ACCURACY, _MOST_STEPS = 1e-8, 1000  # what is left of the residuals
@@ -101,10 +102,14 @@ class RowProcesses:
             The moment of each.
         """
         solved = sp.csr_array(residuals, dtype=np.float64, copy=True)
-        for start, stop in self._blocks(residuals):
+
+        def solve(rows: tuple[int, int]) -> None:
+            start, stop = rows
             block = slice(residuals.indptr[start], residuals.indptr[stop])
             own, moments = (None if each is None else each[block] for each in (weights, times))
             solved.data[block] = self._solved(residuals[start:stop], own, moments)
+
+        in_workers(solve, self._blocks(residuals))
         return solved
 
     def of(self, coefficients: Csr) -> np.ndarray:
@@ -128,19 +133,20 @@ class RowProcesses:
         """
         found, n = np.empty(rows.size), coefficients.shape[1]
         edges = self.asked
-        counts, own = np.diff(edges.indptr), np.zeros(0)
-        for start, stop in self._blocks(coefficients):
-            block = sp.coo_array(coefficients[start:stop])
-            own = own if own.size >= (stop - start) * n else np.zeros((stop - start) * n)
-            places = block.row * np.int64(n) + block.col
-            own[places] = block.data
+        counts = np.diff(edges.indptr)
+
+        def reach(block: tuple[int, int]) -> None:
+            start, stop = block
+            coefficient, own = sp.coo_array(coefficients[start:stop]), np.zeros((stop - start) * n)
+            own[coefficient.row * np.int64(n) + coefficient.col] = coefficient.data
             first, last = np.searchsorted(rows, (start, stop))
             for pairs in _parts(first, last, counts[columns[first:last]]):
                 sizes = counts[columns[pairs]]
                 near = ranges(edges.indptr[columns[pairs]].astype(np.int64), sizes)
                 place = np.repeat((rows[pairs] - start) * np.int64(n), sizes) + edges.indices[near]
                 found[pairs] = reduced(np.add, edges.data[near] * own[place], sizes)
-            own[places] = 0.0
+
+        in_workers(reach, self._blocks(coefficients))
         found *= self.strength / 2
         if self.features is not None or times is not None:
             found += self._further_at(coefficients, rows, columns, times)

@@ -10,7 +10,7 @@ from air_recsys.data.sets.syn_netflix import make_syn_netflix
 from air_recsys.evaluation.completion import complete, hide, recovery
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
-from air_recsys.nn.devices import torch_threads
+from air_recsys.storage.threads import torch_threads
 from air_recsys.storage.validation import import_extra
 
 DMF_SETTINGS: dict[str, Any] = {

@@ -27,18 +27,16 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from air_recsys.data.readers.titles import groups_in, read_titles, titles_of
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.listing import ListsByTaking
-from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
 from air_recsys.serving.changes import journal_of
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
 from air_recsys.storage.held_files import hold, remove_free
+from air_recsys.storage.threads import one_thread, threads
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
@@ -133,7 +131,7 @@ def serve(served: Served, listening: socket.socket, workers: int, started: Calla
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with listening, _cleaning_up():
         if workers == 1:
-            with one_blas_thread(), torch_threads(1):  # threads are for requests
+            with threads(1), one_thread():  # threads are for requests
                 _answer(served, listening, started)
             return
         with _private_copy(served) as copied:
@@ -175,9 +173,8 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:
     """Answer requests in a process of several."""
-    torch.set_num_threads(1)
-    one_blas_thread()  # from now on
-    _answer(served, listening, under_way)
+    with threads(1), one_thread():
+        _answer(served, listening, under_way)
 
 
 _COPIES, _OWNER = "air-recsys-serve-", "owner"

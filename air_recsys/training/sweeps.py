@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.nn.devices import few_threads
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.storage.threads import one_thread
 from air_recsys.training.checkpointer import generator_at, position_of
 from air_recsys.training.trainer import Adjacencies, Measures, Trainer
 
@@ -32,8 +32,6 @@ class PosteriorSweeps(Trainer):
         Returns the error of the present state on held-out entries.
     graphs : callable, optional
         Returns the graphs of the present state.
-    work : int
-        About how many numbers a sweep goes through: with few of them torch is held to one thread.
     """
 
     unit, first_record, evaluate_every = "sweep", 1, 1
@@ -49,11 +47,10 @@ class PosteriorSweeps(Trainer):
         validation_error: Callable[[], float] | None = None,
         *,
         graphs: Callable[[], Adjacencies] | None = None,
-        work: int = 0,
     ) -> None:
         self.posterior, self.estimate, self.n_steps = posterior, estimate, n_sweeps
         self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
-        self._graphs, self._work = graphs, work
+        self._graphs = graphs
         self._variance = float(posterior.noise.variance)
         self.alone = posterior.exchange.alone
 
@@ -69,7 +66,7 @@ class PosteriorSweeps(Trainer):
 
     def advance(self, position: int) -> None:
         """Go through rows and columns once."""
-        with few_threads(self._work):
+        with one_thread():
             self.estimate.sweep()
             self._variance = self.posterior.check()
 

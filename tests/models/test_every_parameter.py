@@ -89,6 +89,8 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 OF_SCARCE = {("variational", "pattern_graphs"), ("langevin", "pattern_graphs")}
 # Of these tests/models/settings has the tests: they need data that are large enough to hide a part of.
 SEARCH = {"settings", "search_budget"}
+# Nothing but the time depends on it: tests/storage/test_threads.py.
+SEARCH |= {"n_threads"}
 
 
 def names_of(model: TrainedRecommender) -> list[str]:

@@ -31,7 +31,7 @@ from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.models.state import FittedState
 from air_recsys.nn.build import Settings, observations
-from air_recsys.nn.devices import few_threads, resolve_device
+from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.memory import (
     MemoryPlan,
@@ -52,6 +52,7 @@ from air_recsys.nn.posterior.features import pattern_features, projection, with_
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
+from air_recsys.storage.threads import one_thread
 from air_recsys.training import PosteriorSweeps
 from air_recsys.training.trainer import Adjacencies
 
@@ -205,17 +206,13 @@ class PosteriorEngine:
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
         """The start of a training."""
-        with few_threads(self._work(training)):
+        with one_thread():
             self._scaling = Scaling.standard(counted_ratings(training))
             error = None if held_out is None else self._held_out_error(held_out)
             self._known = training.user_features, training.item_features
             observed, entries = self._entries(training)
             found = components(observed) if self._width(training) == 0 else None
             return self._start(training, entries, found, rng, error, self._drift(training, observed, entries))
-
-    def _work(self, data: Extent) -> int:
-        """The approximate number of numbers that a sweep goes through."""
-        return (data.n_ratings + data.n_users + data.n_items) * ((self.width(data) or 0) + 1) ** 2
 
     def _width(self, data: Extent) -> int:
         """The columns of the factors, at most those that the data can tell apart."""
@@ -265,9 +262,9 @@ class PosteriorEngine:
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
-        unit, work = self._scaling.unit, self._work(data)
+        unit = self._scaling.unit
         graphs = partial(self._graphs, data) if isinstance(data, Interactions) else None
-        return PosteriorSweeps(posterior, self._estimate, rng, n_sweeps, unit, error, graphs=graphs, work=work)
+        return PosteriorSweeps(posterior, self._estimate, rng, n_sweeps, unit, error, graphs=graphs)
 
     def _graphs(self, data: Interactions) -> Adjacencies:
         """The graphs by agreement in the present state."""

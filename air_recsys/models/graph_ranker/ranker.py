@@ -65,6 +65,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
+from air_recsys.storage.threads import threads, warn_of_many
 from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
@@ -138,6 +139,8 @@ class GraphRanker(Recommender):
     max_memory : int or str, optional
         Bytes, or text such as "8GB": a fit that would take more, see `memory_plan`, is an error before any work. None:
         the memory of the machine.
+    n_threads : int, optional
+        Threads on the CPU, see `air_recsys.models.trained.TrainedRecommender`.
 
     Attributes
     ----------
@@ -200,6 +203,7 @@ class GraphRanker(Recommender):
     target: str | None = None
     liked: float | None = None
     max_memory: int | str | None = None
+    n_threads: int | None = integer(None, minimum=1, besides=(None,))
 
     reads_features = True
 
@@ -293,6 +297,7 @@ class GraphRanker(Recommender):
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             mark = self.fingerprint(data)
+        warn_of_many(self.n_threads, stacklevel=3)
         check_memory(self.planned(data), data, self.max_memory, "cpu")  # a GPU holds the factors alone
         return self.train_by(data, HeldCheckpoint(mark, checkpoint, every, resume_from), listed)
 
@@ -305,7 +310,12 @@ class GraphRanker(Recommender):
     ) -> Self:
         """Search and train on checked data, by this process or with other ones, and return the model."""
         planned = self.planned(data)
-        with progress_of(file, self.time_budget) as progress, lock_of(self), naming_what_fits(planned, data):
+        with (
+            progress_of(file, self.time_budget) as progress,
+            lock_of(self),
+            naming_what_fits(planned, data),
+            threads(self.n_threads),
+        ):
             found = self._learned(of_likes(data), progress, callbacks, ranks)
             self._state = with_content(found, data, self.random_state) if any(data.n_features) else found
         return self

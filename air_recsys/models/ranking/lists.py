@@ -13,13 +13,15 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.exceptions import DataError, DataWarning, quoted
+from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.ranking.allowed import Allowed, among
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
+from air_recsys.storage.threads import in_workers
 
-_CARRIED = 4_000_000  # scores that the item graph adds to, held at a time
+_CARRIED = 1_000_000  # scores that the item graph adds to, held at a time
 _SOURCES = pd.Series(["popular", "model"]).array
 # Users, and their places among those asked for, to items and products + item biases, (b, n).
 FindBest = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -98,13 +100,19 @@ def best_items_of(
     if state.carried is None:
         found, scores = top_items_of(catalogue, own, n, left_out)
         return among(common, found), scores
+    carried, step = state.carried, max(1, _CARRIED // state.data.n_items)
     found, scores = np.empty((users.size, n), np.int64), np.empty((users.size, n))
-    for start in range(0, users.size, step := max(1, _CARRIED // state.data.n_items)):
+    if users.size > step and isinstance(carried, CarriedResiduals):
+        carried.expect(users.size)  # before threads ask for them
+
+    def rank(start: int) -> None:
         block = slice(start, start + step)
-        added = state.carried.rows(users[block])
+        added = carried.rows(users[block])
         added = added if common is None else np.ascontiguousarray(added[:, common])
         hidden = None if left_out is None else left_out[block]
         found[block], scores[block] = top_items_of(catalogue, own[block], n, hidden, added=added)
+
+    in_workers(rank, range(0, users.size, step), number=0 if device.type == "cpu" else 1)
     return among(common, found), scores
 
 

@@ -12,6 +12,7 @@ from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer
 
 _MAX_ENTRIES = 2**25  # scores of a block: 128 MB in float32
@@ -87,18 +88,22 @@ def top_items_of(
     users = np.require(users, catalogue.numbers, ["C", "W"])
     n_users, n_items, target = len(users), len(catalogue), catalogue.device
     size = _default_block(n_items, target) if block_size is None else block_size
-    buffer = torch.empty((min(size, n_users), n_items), dtype=catalogue.dtype, device=target)
     items = np.full((n_users, n), -1, dtype=np.int64)
     scores = np.full((n_users, n), -np.inf, dtype=catalogue.numbers)
-    together = max(size, _CANDIDATES // n)
+    on_cpu = target.type == "cpu"
+    together = size if on_cpu else max(size, _CANDIDATES // n)
     beside = _Beside(hidden, None if added is None else _tensor(added).to(target))
-    for start in range(0, n_users, together):
+
+    def rank(start: int) -> None:
         rows = slice(start, min(start + together, n_users))
+        buffer = torch.empty((min(size, n_users), n_items), dtype=catalogue.dtype, device=target)
         own, of_rows = _tensor(users[rows]).to(target), beside if rows.stop - start == n_users else beside.of(rows)
         best, chosen = _best(catalogue, own, of_rows, min(n, n_items), buffer)
         items[rows, : best.shape[1]] = torch.where(best.isneginf(), -1, chosen).cpu().numpy()
         with np.errstate(over="ignore"):  # factors in single precision may have scores beyond it
             scores[rows, : best.shape[1]] = best.cpu().numpy()
+
+    in_workers(rank, range(0, n_users, together), work=n_users * n_items if on_cpu else 0)
     return items, scores
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from air_recsys.data.interactions import Interactions
 
 # None of these changes a number of the training.
-_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory", "solver__graph_residuals")
+_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory", "n_threads", "solver__graph_residuals")
 _IDS_AT_ONCE = 1_000_000
 
 

@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from air_recsys.nn.objective import Observations
 
+_PART = 2**17  # entries and rows, which are summed within a millisecond
+
 
 class Entries(NamedTuple):
     """The entries of all rows of one side, those of row i at ``starts[i]:starts[i + 1]``."""
@@ -32,12 +34,22 @@ class Entries(NamedTuple):
         m = len(self.starts) - 1
         if size is None or size >= m:
             return [Block(slice(0, m), self)]
-        firsts = torch.arange(0, m, size)
-        ends = self.starts.index_select(0, torch.cat([firsts, torch.tensor([m])]).to(self.starts.device)).tolist()
-        rows = [slice(first, min(first + size, m)) for first in firsts.tolist()]
-        return [
-            Block(own, self._part(own, slice(*pair))) for own, pair in zip(rows, itertools.pairwise(ends), strict=True)
-        ]
+        return self._cut_at([*range(0, m, size), m])
+
+    def parts(self) -> list[Block]:
+        """The entries in parts of about as much work, by rows; all of them on a GPU, where a part gains nothing."""
+        m = len(self.starts) - 1
+        if self.starts.device.type != "cpu" or len(self.partners) + m < 2 * _PART:
+            return [Block(slice(0, m), self)]
+        costs = self.starts + torch.arange(m + 1, dtype=self.starts.dtype)  # to write a row is as much as an entry
+        edges = torch.searchsorted(costs, torch.arange(0, int(costs[-1]), _PART, dtype=costs.dtype)).clamp(max=m - 1)
+        return self._cut_at([*edges.unique().tolist(), m])
+
+    def _cut_at(self, edges: list[int]) -> list[Block]:
+        """The entries in blocks of successive rows."""
+        ends = self.starts.index_select(0, torch.tensor(edges, device=self.starts.device)).tolist()
+        rows, places = (itertools.starmap(slice, itertools.pairwise(each)) for each in (edges, ends))
+        return [Block(own, self._part(own, place)) for own, place in zip(rows, places, strict=True)]
 
     def of_rows(self, rows: slice) -> Self:
         """The entries of some rows, which keep no others in memory."""

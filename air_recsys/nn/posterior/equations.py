@@ -17,6 +17,7 @@ are their means and, for Gaussians, the triangles of their covariances, which ho
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,8 +27,11 @@ from torch import Tensor
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
+from air_recsys.storage.threads import in_workers
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
+TABLES = 2**26  # bytes of the slabs that are made at a time
+_TABLE_ROWS = 4096
 SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
 FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
 MOST_FACTORED = 4096
@@ -99,30 +103,53 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
         before_last = diagonal(inputs.shape[1], inputs.device)[1:] - 1  # the last entries of all rows but the last
         of_bias = of_bias + partner.covariance[:, -1:]
         with_bias[:, :-1] += partner.covariance[:, before_last]
-    plain = entries.sum(shares * torch.cat([with_bias, of_bias], dim=1))
-    linear = entries.sum(shares * torch.cat([inputs, biases], dim=1), power=1)
-    total = entries.sum(shares, power=2)[:, 0] - 2 * linear[:, -1] + plain[:, -1]
-    return Equations(
-        _precisions(entries, inputs, partner.covariance, shares, out), linear[:, :-1] - plain[:, :-1], total
-    )
+    tables = [shares * torch.cat(pair, dim=1) for pair in ((with_bias, of_bias), (inputs, biases))] + [shares]
+    parts, m = entries.parts(), len(entries.starts) - 1
+    plain, linear, total = sums = [inputs.new_empty(m, table.shape[1]) for table in tables]
+    _sum(parts, tables, sums, range(3))
+    precision = inputs.new_empty(m, size_of(inputs.shape[1])) if out is None else out
+    _precisions(parts, inputs, partner.covariance, shares, precision)
+    errors = total[:, 0] - 2 * linear[:, -1] + plain[:, -1]
+    return Equations(precision, linear[:, :-1] - plain[:, :-1], errors)
 
 
-def _precisions(
-    entries: Entries, inputs: Tensor, covariance: Tensor | None, shares: Tensor, out: Tensor | None
-) -> Tensor:
-    """A of each row."""
-    size = size_of(inputs.shape[1])
-    if out is None:
-        out = inputs.new_empty(len(entries.starts) - 1, size)
-    for start in range(0, size, SLAB):
-        stop = min(start + SLAB, size)
-        out[:, start:stop] = entries.sum(_moments(inputs, covariance, start, stop).mul_(shares))
-    return out
+def _precisions(parts: list[Block], inputs: Tensor, covariance: Tensor | None, shares: Tensor, out: Tensor) -> None:
+    """Write A of each row."""
+    size, n = out.shape[1], len(inputs)
+    step = SLAB * max(1, TABLES // (n * SLAB * inputs.itemsize))
+    for first in range(0, size, step):
+        slabs = [slice(start, min(start + SLAB, size)) for start in range(first, min(first + step, size), SLAB)]
+        tables = [inputs.new_empty(n, slab.stop - slab.start) for slab in slabs]
+
+        def make(place: tuple[int, slice], slabs: list[slice] = slabs, tables: list[Tensor] = tables) -> None:
+            number, rows = place
+            own = None if covariance is None else covariance[rows]
+            tables[number][rows] = _moments(inputs[rows], own, slabs[number]).mul_(shares[rows])
+
+        places = list(itertools.product(range(len(slabs)), _slices(n, _TABLE_ROWS)))
+        in_workers(make, places, work=_work(inputs, n * size))
+        _sum(parts, tables, [out[:, slab] for slab in slabs], [0] * len(slabs))
 
 
-def _moments(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -> Tensor:
+def _sum(parts: list[Block], tables: list[Tensor], sums: list[Tensor], powers: Sequence[int]) -> None:
+    """Write the sums over the entries of each row from some tables, table after table: one stays in the cache."""
+
+    def add(pair: tuple[int, Block]) -> None:
+        number, (rows, entries) = pair
+        sums[number][rows] = entries.sum(tables[number], powers[number])
+
+    n_entries, width = sum(len(entries.partners) for _, entries in parts), sum(table.shape[1] for table in tables)
+    in_workers(add, list(itertools.product(range(len(tables)), parts)), work=_work(tables[0], n_entries * width))
+
+
+def _work(like: Tensor, numbers: int) -> int:
+    """The numbers of a step that threads share out: none on a GPU."""
+    return 0 if like.is_cuda else numbers
+
+
+def _moments(inputs: Tensor, covariance: Tensor | None, slab: slice) -> Tensor:
     """Some columns of the triangles of E[g g^T], in which the bias takes no part: the last of g is 1."""
-    width = inputs.shape[1]
+    width, start, stop = inputs.shape[1], slab.start, slab.stop
     table = inputs.new_empty(len(inputs), stop - start)
     for row, first, last in spans(width):
         begin, end = max(first, start), min(last, stop)
@@ -205,15 +232,14 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
     means, errors = torch.empty_like(given.prior_mean), torch.empty_like(given.scales)
     states = means if draw is None else torch.empty_like(means)
     covariances = means.new_empty(m, size_of(width)) if draw is None else None
-    unsolved = []
+    unsolved: list[Tensor] = []
     for rows, entries in given.blocks:
         out = None if covariances is None else covariances[rows]
         system = equations(entries, given.partner, given.precisions, out)
-        for part in _slices(rows.stop - rows.start, FACTORED.get(means.device.type, MOST_FACTORED)):
-            place = slice(rows.start + part.start, rows.start + part.stop)
-            own = system.block(part)
+
+        def solved(part: slice, first: int = rows.start, system: Equations = system) -> Tensor:
+            place, own = slice(first + part.start, first + part.stop), system.block(part)
             solution = solve(own, given.scales[place], given.prior_mean[place], given.prior_precision)
-            unsolved.append(solution.unsolved)
             means[place] = solution.mean
             if draw is not None:
                 states[place] = draw(solution, place)
@@ -221,8 +247,17 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
             errors[place] = own.squared_errors(state)
             if covariances is not None and state.covariance is not None:
                 covariances[place] = state.covariance  # in the place of the sums
+            return solution.unsolved
+
+        unsolved += each_part(solved, means[rows], 3 * width**3)
     flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
     return Half(Rows(states, covariances), means, errors, flag)
+
+
+def each_part(solved: Callable[[slice], Tensor], rows: Tensor, numbers: int) -> list[Tensor]:
+    """The results of a function of parts of rows, as many as are factored at a time; each row takes some numbers."""
+    parts = list(_slices(len(rows), FACTORED.get(rows.device.type, MOST_FACTORED)))
+    return in_workers(solved, parts, work=_work(rows, len(rows) * numbers))
 
 
 def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:

@@ -5,7 +5,7 @@ Of draws, the mean of many products of low rank is kept as sketches, without the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,8 +13,10 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import Stateful, set_values
+from air_recsys.storage.threads import in_workers
 
 _RANKS = 5  # rank of the mean of many products, in ranks of one product
+_ROWS = 1024  # that threads take at a time
 _DRAWS = 20  # draws that are kept for the uncertainty
 
 
@@ -202,8 +204,8 @@ class RunningMean(Stateful):
     def add(self, left: Tensor, right: Tensor) -> None:
         """Add the product of left (m, r) and right (n, r)."""
         # Not in place, so that a state that was returned does not change.
-        self._range = self._range + left @ (right.T @ self._of_columns)
-        self._corange = self._corange + right @ (left.T @ self._of_rows)
+        self._range = _plus(self._range, left, _sum_of_products(right, self._of_columns))
+        self._corange = _plus(self._corange, right, _sum_of_products(left, self._of_rows))
         self._count += 1
 
     def factors(self) -> tuple[Tensor, Tensor]:
@@ -218,3 +220,21 @@ class RunningMean(Stateful):
         roots = values.sqrt()
         dtype = self._range.dtype
         return (basis @ left * roots).to(dtype), (right.T * roots).to(dtype)
+
+
+def _sum_of_products(left: Tensor, right: Tensor) -> Tensor:
+    """The product of left.T and right, (k, n) and (n, l), part after part of their rows."""
+    first, *others = _of_parts(lambda one, other: one.T @ other, left, right)
+    return sum(others, start=first)
+
+
+def _plus(total: Tensor, rows: Tensor, matrix: Tensor) -> Tensor:
+    """The sum total + rows @ matrix, (n, l)."""
+    return torch.cat(_of_parts(lambda one, other: one + other @ matrix, total, rows))
+
+
+def _of_parts(function: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> list[Tensor]:
+    """The results of a function of parts of the rows of two tensors."""
+    size = len(one) if one.is_cuda else _ROWS
+    pairs = list(zip(one.split(size), other.split(size), strict=True))
+    return in_workers(lambda pair: function(*pair), pairs, work=0 if one.is_cuda else one.numel() * other.shape[1])

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.storage.threads import in_workers
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
@@ -123,7 +124,14 @@ def _at_least_one(degrees: Tensor, dtype: torch.dtype) -> Tensor:
 def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
     """The sums of the partners' rows of a table (n, k), (m, k)."""
     rows = table.contiguous()  # columns, as a QR decomposition leaves them, take five times as long
-    return functional.embedding_bag(partners, rows, starts, mode="sum", include_last_offset=True)
+    found = rows.new_empty(len(starts) - 1, rows.shape[1])
+
+    def add(part: Block) -> None:
+        found[part.rows] = part.entries.sum(rows)
+
+    parts = Entries(starts, partners, partners, None).parts()
+    in_workers(add, parts, work=0 if rows.is_cuda else len(partners) * rows.shape[1])
+    return found
 
 
 def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:

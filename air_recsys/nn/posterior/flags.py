@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.exceptions import NumericalError
+from air_recsys.storage.threads import in_workers
 
 _PRIORS = "the priors of the posterior have no solution: "
 _NOT_DEFINITE = (
@@ -27,6 +28,7 @@ _ROWS = (
     "{{}} rows of the posterior have no solution in {}: expected positive definite equations; use dtype='float64' or "
     "smaller weights"
 )
+_AT_ONCE = 2**20  # numbers
 _NOT_FINITE = "expected a finite posterior, found NaN or infinity; use dtype='float64' or smaller weights"
 
 
@@ -64,8 +66,10 @@ def unsolved_rows(number: int, dtype: torch.dtype) -> str:
 def of_finite(tensors: Sequence[Tensor]) -> Flag:
     """The flag of tensors with a number that is not finite."""
     # One such number makes the sum so, and each tensor is read once.
-    sums = torch.stack([tensor.sum().to(torch.float64) for tensor in tensors])
-    return Flag(sums.isfinite().logical_not().any(), _NOT_FINITE)
+    on_gpu = tensors[0].is_cuda
+    pieces = [piece for each in tensors for piece in ([each] if on_gpu else each.flatten().split(_AT_ONCE))]
+    sums = in_workers(lambda piece: piece.sum().double(), pieces, work=0 if on_gpu else len(pieces) * _AT_ONCE)
+    return Flag(torch.stack(sums).isfinite().logical_not().any(), _NOT_FINITE)
 
 
 def read(flags: Sequence[Flag], numbers: Sequence[Tensor] = ()) -> list[float]:

@@ -18,6 +18,7 @@ The noise has a variance of its own for every row and every column, shrunk towar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -29,14 +30,17 @@ from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
 from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.threads import in_workers
 
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see benchmarks/reports/accuracy.md
 _COUNTS = 10.0  # nu
+_ROWS = 1024  # that threads take at a time
 _SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
 Numbers = TypeVar("Numbers", Tensor, np.ndarray)
+Part = TypeVar("Part")
 
 
 class Embedding(NamedTuple):
@@ -95,7 +99,8 @@ class RowPrior(Stateful):
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
-        return self.features[rows] @ self.weights
+        features = self.features[rows]
+        return torch.cat(self._of_parts(lambda part: features[part] @ self.weights, len(features)))
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
@@ -144,17 +149,30 @@ class RowPrior(Stateful):
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
-        mean, features = rows.mean[self._own].to(torch.float64), self.features[self._own]
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
-        sums = [features.T @ mean, mean.T @ mean]
-        if rows.covariance is not None:
-            sums.append(symmetric(rows.covariance[self._own].sum(0, keepdim=True))[0].to(torch.float64))
-        moments, scatter, *of_rows = self._exchange.sum(*sums)
+        features, means = self.features[self._own], rows.mean[self._own]
+        covariances = None if rows.covariance is None else rows.covariance[self._own]
+
+        def sums(part: slice) -> list[Tensor]:
+            mean = means[part].to(torch.float64)
+            found = [features[part].T @ mean, mean.T @ mean]
+            if covariances is not None:
+                found.append(symmetric(covariances[part].sum(0, keepdim=True))[0].to(torch.float64))
+            return found
+
+        first, *others = self._of_parts(sums, len(means))
+        own = [sum((each[place] for each in others), start=found) for place, found in enumerate(first)]
+        moments, scatter, *of_rows = self._exchange.sum(*own)
         weights = torch.cholesky_solve(moments, factor)
         # As W solves (F^T F + ridge) W = F^T x, this is |x - F W|^2 with the part of the ridge.
         scatter = scatter - moments.T @ weights + _SPREAD * self._identity
         return weights, factor, sum(of_rows, scatter)
+
+    def _of_parts(self, of_part: Callable[[slice], Part], m: int) -> list[Part]:
+        step = max(m, 1) if self.features.is_cuda else _ROWS
+        parts = [slice(start, min(start + step, m)) for start in range(0, max(m, 1), step)]
+        return in_workers(of_part, parts, work=self.features.numel() * len(self._identity))
 
     def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
         """Draw the lower triangular factor of a standard Wishart matrix."""
