@@ -25,9 +25,10 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
-from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
+from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
+TABLE = 2**29  # bytes of a slab on a GPU, where each has to wait for the longest row of entries
 SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
 FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
 MOST_FACTORED = 4096
@@ -96,7 +97,7 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
     shares = precisions[:, None]
     with_bias, of_bias = biases * inputs, biases.square()  # E[c g], E[c^2]
     if partner.covariance is not None:
-        before_last = diagonal(inputs.shape[1], inputs.device)[1:] - 1  # the last entries of all rows but the last
+        before_last = last_of_rows(inputs.shape[1], inputs.device)[:-1]
         of_bias = of_bias + partner.covariance[:, -1:]
         with_bias[:, :-1] += partner.covariance[:, before_last]
     plain = entries.sum(shares * torch.cat([with_bias, of_bias], dim=1))
@@ -114,9 +115,11 @@ def _precisions(
     size = size_of(inputs.shape[1])
     if out is None:
         out = inputs.new_empty(len(entries.starts) - 1, size)
-    for start in range(0, size, SLAB):
-        stop = min(start + SLAB, size)
-        out[:, start:stop] = entries.sum(_moments(inputs, covariance, start, stop).mul_(shares))
+    slab = max(SLAB, TABLE // (len(inputs) * inputs.itemsize)) if inputs.is_cuda else SLAB
+    moments = _moments_at_once if inputs.is_cuda else _moments
+    for start in range(0, size, slab):
+        stop = min(start + slab, size)
+        out[:, start:stop] = entries.sum(moments(inputs, covariance, start, stop).mul_(shares))
     return out
 
 
@@ -134,6 +137,21 @@ def _moments(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -
         for row, _, last in spans(width):
             if start < last <= stop:
                 table[:, last - 1 - start] = inputs[:, row]  # without that of the bias
+    return table
+
+
+def _moments_at_once(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -> Tensor:
+    """The same by few operators, each of which a GPU has to be given, over more memory."""
+    width = inputs.shape[1]
+    first, second = corner(width, inputs.device)[:, start:stop]
+    table = inputs.index_select(1, first).mul_(inputs.index_select(1, second))
+    if covariance is None:
+        return table
+    table.add_(covariance[:, start:stop])
+    own = [row for row, _, stop_of_row in spans(width) if start < stop_of_row <= stop]
+    if own:  # without that of the bias
+        rows = slice(own[0], own[-1] + 1)
+        table.index_copy_(1, last_of_rows(width, inputs.device)[rows] - start, inputs[:, rows])
     return table
 
 
@@ -169,7 +187,7 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     right = found.right * scale[:, None] + prior_mean @ prior_precision
     precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
     # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
-    cholesky, codes = torch.linalg.cholesky_ex(upper(precision).mT)
+    cholesky, codes = torch.linalg.cholesky_ex(symmetric(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.sums import row_sums
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
@@ -95,7 +95,7 @@ class Projection(NamedTuple):
         A trained row gets its own.
         """
         degrees = _at_least_one(starts.diff(), self.basis.dtype)
-        vectors = degrees[:, None] ** -_POWER * _sums(starts, partners, self.basis)
+        vectors = degrees[:, None] ** -_POWER * row_sums(starts, partners, self.basis)
         return torch.cat(
             [vectors, torch.stack([degrees.log() - self.logarithm, torch.ones_like(degrees)], dim=1)], dim=1
         )
@@ -110,7 +110,7 @@ def projection(observed: OwnEntries, features: tuple[Tensor, Tensor], side: int)
     rows, others = features[side][observed.own(side), :-2], features[1 - side][:, :-2]
     degrees, of_others = (_at_least_one(observed.degrees[which], rows.dtype) for which in (side, 1 - side))
     inputs = of_others[:, None] ** -_POWER * others
-    products = degrees[observed.own(side), None] ** -_POWER * _sums(*observed.entries[side][:2], inputs)
+    products = degrees[observed.own(side), None] ** -_POWER * row_sums(*observed.entries[side][:2], inputs)
     sizes, matches = observed.exchange.sum(products.square().sum(dim=0), products.mul_(rows).sum(dim=0))
     gains = matches / sizes.clamp(min=torch.finfo(rows.dtype).tiny)
     return Projection(inputs.mul_(gains), degrees.log().mean())
@@ -118,12 +118,6 @@ def projection(observed: OwnEntries, features: tuple[Tensor, Tensor], side: int)
 
 def _at_least_one(degrees: Tensor, dtype: torch.dtype) -> Tensor:
     return degrees.clamp(min=1).to(dtype)
-
-
-def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
-    """The sums of the partners' rows of a table (n, k), (m, k)."""
-    rows = table.contiguous()  # columns, as a QR decomposition leaves them, take five times as long
-    return functional.embedding_bag(partners, rows, starts, mode="sum", include_last_offset=True)
 
 
 def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -134,7 +128,7 @@ def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random
 
     def product(side: int, factors: Tensor) -> Tensor:
         weighted = scales[1 - side].to(factors.dtype)[:, None] * factors
-        own = scales[side][observed.own(side), None] * _sums(*observed.entries[side][:2], weighted)
+        own = scales[side][observed.own(side), None] * row_sums(*observed.entries[side][:2], weighted)
         return observed.exchange.all_rows(side, own)
 
     start = rng.standard_normal((observed.shape[1], min(k + _OVERSAMPLED, *observed.shape)))
