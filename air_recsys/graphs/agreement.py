@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from air_recsys.graphs.candidates import nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
@@ -31,6 +33,7 @@ _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 2_000_000  # entries of pairs gone through at a time
+CPU = torch.device("cpu")
 _NO_RESIDUAL = 1e-150  # in place of 0
 
 
@@ -42,7 +45,11 @@ class Agreement(NamedTuple):
 
 
 def agreement_graphs(
-    points: np.ndarray, residuals: Csr, n_edges: int = N_EDGES, n_candidates: int = N_CANDIDATES
+    points: np.ndarray,
+    residuals: Csr,
+    n_edges: int = N_EDGES,
+    n_candidates: int = N_CANDIDATES,
+    device: torch.device = CPU,
 ) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
@@ -56,6 +63,8 @@ def agreement_graphs(
         Edges that each row chooses; rows without factors have none.
     n_candidates : int
         The nearest rows by factors, among which it chooses.
+    device : device
+        Where pairs of rows are compared.
 
     Examples
     --------
@@ -67,7 +76,7 @@ def agreement_graphs(
     """
     if len(points) < 2 or not points.shape[1]:
         return Agreement(sp.csr_array((len(points),) * 2), sp.csr_array((len(points),) * 2))
-    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges, max(n_candidates, n_edges))
+    graphs = _strongest(points, residuals, np.arange(len(points)), points, n_edges, max(n_candidates, n_edges), device)
     return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
@@ -93,16 +102,22 @@ def agreement_with_known(points: np.ndarray, residuals: Csr, n_known: int, n_edg
 
 
 def _strongest(
-    points: np.ndarray, residuals: Csr, rows: np.ndarray, others: np.ndarray, n_edges: int, n_candidates: int
+    points: np.ndarray,
+    residuals: Csr,
+    rows: np.ndarray,
+    others: np.ndarray,
+    n_edges: int,
+    n_candidates: int,
+    device: torch.device = CPU,
 ) -> Agreement:
     """The strongest edges of some rows to others, which are the first rows, each row for itself, (m, m)."""
     m = len(points)
-    near = _nearest(points, rows, others, n_candidates)
+    near = _nearest(points, rows, others, n_candidates, device)
     ends = np.repeat(rows, near.shape[1])
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
     unit = _WIDTH * _median_distance(others)
-    blind, agreed = _weights(points, residuals, pairs // m, pairs % m, unit)
+    blind, agreed = _weights(points, residuals, pairs // m, pairs % m, unit, device)
 
     def chosen(of_pairs: np.ndarray) -> sp.csr_array:
         weights = of_pairs[place].reshape(near.shape)
@@ -115,22 +130,25 @@ def _strongest(
     return Agreement(chosen(blind * agreed), chosen(blind))
 
 
-def _nearest(points: np.ndarray, rows: np.ndarray, others: np.ndarray, n_candidates: int) -> np.ndarray:
+def _nearest(
+    points: np.ndarray, rows: np.ndarray, others: np.ndarray, n_candidates: int, device: torch.device
+) -> np.ndarray:
     """The nearest of others, which are the first rows, of each of some rows, (b, k)."""
     centre = others.mean(axis=0, dtype=np.float64)
-    own, them = (torch.from_numpy((each - centre).astype(np.float32)) for each in (points[rows], others))
+    own, them = (torch.as_tensor((each - centre).astype(np.float32), device=device) for each in (points[rows], others))
     if len(others) == len(points):
         k = min(n_candidates, len(points) - 1)
-        return search_for(len(points))(them, them, k).numpy()
-    return nearest_among(own, them, squared_norms(them, them), len(others), min(n_candidates, len(others) - 1)).numpy()
+        return search_for(len(points))(them, them, k).cpu().numpy()
+    k = min(n_candidates, len(others) - 1)
+    return nearest_among(own, them, squared_norms(them, them), len(others), k).cpu().numpy()
 
 
 def _weights(
-    points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float
+    points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float, device: torch.device
 ) -> tuple[np.ndarray, np.ndarray]:
     """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p,)."""
     counts = np.diff(residuals.indptr).astype(np.float64)
-    shared, agreed = _shared(residuals, first, second)
+    shared, agreed = _shared(residuals, first, second, device)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
     agreement = agreed / (shared + _SHRUNK)
     near = np.exp(-_distances(points, first, second) / unit) if unit else np.ones(first.size)
@@ -155,13 +173,17 @@ def _median_distance(points: np.ndarray) -> float:
     return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
 
 
-def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shared(
+    residuals: Csr, first: np.ndarray, second: np.ndarray, device: torch.device
+) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,).
 
     The residuals are in the unit of their root mean square.
     """
     root = float(np.sqrt(np.square(residuals.data).mean())) if residuals.nnz else 0.0
     stored = residuals.data / (root or 1.0)
+    if device.type != "cpu" and residuals.has_sorted_indices:
+        return _shared_there(residuals, torch.as_tensor(stored, device=device), first, second)
     stored[stored == 0] = _NO_RESIDUAL  # a product of 0 would not be stored, and not be counted
     rows = sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
     counts = np.diff(residuals.indptr).astype(np.int64)
@@ -170,4 +192,33 @@ def _shared(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.n
     for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1):
         products = rows[first[pairs]].multiply(rows[second[pairs]])  # (b, n)
         shared[pairs], agreed[pairs] = np.diff(products.indptr), products.sum(axis=1)
+    return shared, agreed
+
+
+def _shared_there(
+    pattern: Csr, values: Tensor, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same on the device of the values: the entries of a pair's shorter row are looked for in its longer one."""
+    counts, device = np.diff(pattern.indptr).astype(np.int64), values.device
+    is_longer = counts[first] > counts[second]
+    short, long = np.where(is_longer, second, first), np.where(is_longer, first, second)
+    ends = np.cumsum(counts[short])
+    starts, columns = (
+        torch.as_tensor(part.astype(np.int64), device=device) for part in (pattern.indptr, pattern.indices)
+    )
+    rows = torch.arange(len(counts), device=device).repeat_interleave(starts.diff(), output_size=len(columns))
+    keys = rows * pattern.shape[1] + columns  # ascending
+    found = []
+    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(ends // _BLOCK)) + 1):
+        own, other, lengths = (torch.as_tensor(part[pairs], device=device) for part in (short, long, counts[short]))
+        total = int(counts[short[pairs]].sum())
+        pair = torch.arange(len(pairs), device=device).repeat_interleave(lengths, output_size=total)
+        offsets = functional.pad(lengths.cumsum(0), (1, 0))
+        place = torch.arange(total, device=device) + (starts[own] - offsets[:-1])[pair]
+        wanted = (other * pattern.shape[1])[pair] + columns[place]
+        there = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+        shared = (keys[there] == wanted).to(values.dtype)
+        both = torch.stack([shared, shared * values[place] * values[there]], dim=1)
+        found.append(torch.segment_reduce(both, "sum", offsets=offsets, initial=0.0))
+    shared, agreed = torch.cat(found).T.cpu().numpy()
     return shared, agreed

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.graphs.agreement import FEW_CANDIDATES, Agreement, agreement_graphs, agreement_with_known
+from air_recsys.graphs.agreement import CPU, FEW_CANDIDATES, Agreement, agreement_graphs, agreement_with_known
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
@@ -166,16 +167,22 @@ def of_pairs(data: Interactions, values: np.ndarray, *, of_items: bool = False) 
 
 
 def agreements(
-    data: Interactions, residuals: np.ndarray, factors: Factors, n_edges: tuple[int, int]
+    data: Interactions,
+    residuals: np.ndarray,
+    factors: Factors,
+    n_edges: tuple[int, int],
+    device: torch.device = CPU,
 ) -> tuple[Agreement | None, Agreement | None]:
     """The graphs of users and of items by agreement; ratings count by the root of their weights.
 
-    `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph.
+    `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph. The device
+    compares pairs of them.
     """
     rows = of_pairs(data, residuals if data.weights is None else residuals * np.sqrt(data.weights))
     of_users, of_items = (k if size > 1 else 0 for k, size in zip(n_edges, rows.shape, strict=True))
-    users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES) if of_users else None
-    return users, agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items) if of_items else None
+    columns = sp.csr_array(rows.T)
+    users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES, device) if of_users else None
+    return users, agreement_graphs(factors.item_factors, columns, of_items, device=device) if of_items else None
 
 
 def agreement_beyond_fit(blind: Csr, residuals: Csr, covariance: Covariance) -> float:

@@ -321,7 +321,7 @@ class TrainedRecommender(SolvesRows):
         if not any(n_edges):
             return state
         residuals, data = state.residuals, state.data
-        users, items = agreements(data, residuals, state.factors, n_edges)
+        users, items = agreements(data, residuals, state.factors, n_edges, resolve_device(self.device))
         shown = Snapshot.of([None if each is None else each.graph for each in (users, items)], data)
         state = replace(state, user_graph=shown.user_graph, item_graph=shown.item_graph)
         strength = 0.0 if state.chosen.kernels else self.settled(state.chosen.values).residual_strength

@@ -14,7 +14,8 @@ import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-PIECE = 1024  # entries
+from air_recsys.nn.sums import PIECE
+
 _TILE = 256  # numbers that a program loads at a time
 _cuts: Any = WeakTensorKeyDictionary()  # of the starts of rows, which are the same in all sweeps
 

@@ -28,7 +28,7 @@ from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
-TABLE = 2**29  # bytes of a slab on a GPU, where each has to wait for the longest row of entries
+TABLE = 2**28  # bytes of a slab on a GPU, where each has to wait for the longest row of entries
 SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
 FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
 MOST_FACTORED = 4096
