@@ -11,7 +11,7 @@ import torch
 from air_recsys.graphs.agreement import FEW_CANDIDATES, N_CANDIDATES
 from air_recsys.nn.build import Settings
 from air_recsys.nn.drift.drift import LOOKED_AT
-from air_recsys.nn.posterior.equations import MOST_FACTORED, SLAB, SUMS, TABLE
+from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUMS, TABLE
 from air_recsys.nn.posterior.triangles import size_of
 from air_recsys.nn.sums import PIECE
 
@@ -226,7 +226,7 @@ def posterior_bytes(
     if on_gpu:  # where a slab is made of two of its size, and long rows are summed in pieces
         columns = min(max(SLAB, TABLE // (size * larger)), triangle)
         slab = columns * (3 * larger + 2 * nnz // PIECE)
-    work = block + slab + _MATRICES * min(larger, MOST_FACTORED) * d**2
+    work = block + slab + _MATRICES * min(larger, MOST_FACTORED if on_gpu else FACTORED["cpu"]) * d**2
     if sample:  # covariances go when draws come, and no best state is kept before
         kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)
     else:

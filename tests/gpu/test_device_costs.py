@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import emulation
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,6 +177,19 @@ def of_posterior(solver, data=None, **options):
 def test_a_sweep_waits_once_for_its_flags_and_once_for_a_validation_error(fit, first, expected):
     waits, where = waits_a_step(fit, first, first)
     assert waits == expected, where
+
+
+@needs_emulation
+@pytest.mark.parametrize(("solver", "most"), [("variational", 260), ("langevin", 320)])
+def test_a_sweep_gives_the_device_few_operators_at_any_width(solver, most):
+    counts = []
+    for n_sweeps in (4, 8):
+        with emulation.launched() as launches:
+            fitted = model("cuda", solver, n_sweeps=n_sweeps, n_factors=40, user_graph_reg=0, item_graph_reg=0)
+            fitted.fit(ratings(300, 200))
+        counts.append(launches)
+    extra = counts[1] - counts[0]
+    assert extra.total() / 4 <= most, extra
 
 
 @needs_emulation
