@@ -13,7 +13,6 @@ from air_recsys.nn.build import Settings
 from air_recsys.nn.drift.drift import LOOKED_AT
 from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUMS, TABLE
 from air_recsys.nn.posterior.triangles import size_of
-from air_recsys.nn.sums import PIECE
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size
@@ -24,6 +23,7 @@ _ADAM = 4  # value, gradient and two moments
 _SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
 _NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
 _DOUBLE = 8
+_PIECE = 1024  # entries of a row that a GPU sums at a time
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
@@ -225,7 +225,7 @@ def posterior_bytes(
     slab = 2 * min(SLAB, triangle) * larger
     if on_gpu:  # where a slab is made of two of its size, and long rows are summed in pieces
         columns = min(max(SLAB, TABLE // (size * larger)), triangle)
-        slab = columns * (3 * larger + 2 * nnz // PIECE)
+        slab = columns * (3 * larger + 2 * nnz // _PIECE)
     work = block + slab + _MATRICES * min(larger, MOST_FACTORED if on_gpu else FACTORED["cpu"]) * d**2
     if sample:  # covariances go when draws come, and no best state is kept before
         kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 Sums = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 _LOGGER = logging.getLogger("air_recsys")
-PIECE = 1024  # entries of a row that one program of the kernel sums
 _FEW = 2**17  # entries, whose sums take a GPU less than compiling a kernel once
 _OLDEST = 7, 0  # compute capability that Triton compiles for
 

@@ -14,8 +14,7 @@ import triton.language as tl  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from air_recsys.nn.sums import PIECE
-
+PIECE = 1024  # entries; `air_recsys.nn.memory` counts with them
 _TILE = 256  # numbers that a program loads at a time
 _cuts: Any = WeakTensorKeyDictionary()  # of the starts of rows, which are the same in all sweeps
 
