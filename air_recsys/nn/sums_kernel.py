@@ -100,7 +100,7 @@ def _launch(pieces: Pieces, partners: Tensor, table: Tensor, weights: Tensor | N
         return
     columns = min(triton.next_power_of_2(size), _TILE)
     grid = len(pieces.targets), triton.cdiv(size, columns)
-    _sum_pieces[grid](
+    _sum_pieces[grid](  # pyright: ignore[reportIndexIssue]
         *pieces,
         partners,
         table,
