@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from air_recsys.graphs.candidates import near_rows, nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
@@ -33,6 +35,7 @@ _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 2_000_000  # entries of pairs gone through at a time
+CPU = torch.device("cpu")
 _NO_RESIDUAL = 1e-150  # in place of 0
 _MIXED = 64  # passes over all pairs, so that long rows come to all who share them
 Shared = Callable[[Callable[[slice], np.ndarray], int], np.ndarray]
@@ -56,6 +59,7 @@ def agreement_graphs(
     n_edges: int = N_EDGES,
     n_candidates: int = N_CANDIDATES,
     shared: Shared = _alone,
+    device: torch.device = CPU,
 ) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
@@ -71,6 +75,8 @@ def agreement_graphs(
         The nearest rows by factors, among which it chooses.
     shared : callable
         Where the work on rows and pairs is done.
+    device : device
+        Where pairs of rows are compared.
 
     Examples
     --------
@@ -83,7 +89,7 @@ def agreement_graphs(
     if len(points) < 2 or not points.shape[1]:
         return Agreement(sp.csr_array((len(points),) * 2), sp.csr_array((len(points),) * 2))
     n_candidates = max(n_candidates, n_edges)
-    graphs = _strongest(points, residuals, slice(0, len(points)), len(points), n_edges, n_candidates, shared)
+    graphs = _strongest(points, residuals, slice(0, len(points)), len(points), n_edges, n_candidates, shared, device)
     return Agreement(*(sp.csr_array(edges.maximum(edges.T)) for edges in graphs))
 
 
@@ -104,7 +110,7 @@ def agreement_with_known(points: np.ndarray, residuals: Csr, n_known: int, n_edg
     n_new = len(points) - n_known
     if not n_new or n_known < 2:
         return sp.csr_array((n_new, n_known))
-    found = _strongest(points, residuals, slice(n_known, len(points)), n_known, n_edges, N_CANDIDATES, _alone)
+    found = _strongest(points, residuals, slice(n_known, len(points)), n_known, n_edges, N_CANDIDATES)
     return sp.csr_array(found.graph[n_known:, :n_known])
 
 
@@ -115,11 +121,12 @@ def _strongest(
     n_others: int,
     n_edges: int,
     n_candidates: int,
-    shared: Shared,
+    shared: Shared = _alone,
+    device: torch.device = CPU,
 ) -> Agreement:
     """The strongest edges of some rows to the first `n_others`, each row for itself, (m, m)."""
     m, own = len(points), np.arange(rows.start, rows.stop)
-    near = _nearest(points, rows, n_others, n_candidates, shared)
+    near = _nearest(points, rows, n_others, n_candidates, shared, device)
     ends = np.repeat(own, near.shape[1])
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
@@ -128,7 +135,7 @@ def _strongest(
 
     def weights_of(some: slice) -> np.ndarray:
         own = pairs[mixed[some]]
-        return _weights(points, residuals, own // m, own % m, unit)
+        return _weights(points, residuals, own // m, own % m, unit, device)
 
     weights_of_pairs = np.empty((pairs.size, 2))
     weights_of_pairs[mixed] = shared(weights_of, pairs.size)
@@ -145,24 +152,29 @@ def _strongest(
     return Agreement(chosen(blind * agreed), chosen(blind))
 
 
-def _nearest(points: np.ndarray, rows: slice, n_others: int, n_candidates: int, shared: Shared) -> np.ndarray:
+def _nearest(
+    points: np.ndarray, rows: slice, n_others: int, n_candidates: int, shared: Shared, device: torch.device
+) -> np.ndarray:
     """The nearest of the first `n_others` of each of some rows, (b, k)."""
     centre, k = points[:n_others].mean(axis=0, dtype=np.float64), min(n_candidates, n_others - 1)
-    own, others = (torch.from_numpy((points[each] - centre).astype(np.float32)) for each in (rows, slice(n_others)))
+    of_rows, of_others = ((points[each] - centre).astype(np.float32) for each in (rows, slice(n_others)))
+    own, others = (torch.as_tensor(each, device=device) for each in (of_rows, of_others))
     if n_others == len(points) and search_for(n_others) is near_rows:
-        return near_rows(others, others, k).numpy()
+        return near_rows(others, others, k).cpu().numpy()
     norms = squared_norms(others, others)
 
     def nearest(some: slice) -> np.ndarray:
-        return nearest_among(own[some], others, norms, rows.start + some.start, k).numpy()
+        return nearest_among(own[some], others, norms, rows.start + some.start, k).cpu().numpy()
 
     return shared(nearest, len(own))
 
 
-def _weights(points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float) -> np.ndarray:
+def _weights(
+    points: np.ndarray, residuals: Csr, first: np.ndarray, second: np.ndarray, unit: float, device: torch.device
+) -> np.ndarray:
     """A of pairs of rows but for the agreement, with squared distances in some unit, and the agreement, (p, 2)."""
     counts = np.diff(residuals.indptr).astype(np.float64)
-    shared, agreed = _in_common(residuals, first, second)
+    shared, agreed = _in_common(residuals, first, second, device)
     jaccard = shared / np.maximum(counts[first] + counts[second] - shared, 1.0)
     agreement = agreed / (shared + _SHRUNK)
     near = np.exp(-_distances(points, first, second) / unit) if unit else np.ones(first.size)
@@ -198,8 +210,12 @@ def _in_their_unit(residuals: Csr) -> Csr:
     return sp.csr_array((stored, residuals.indices, residuals.indptr), shape=residuals.shape)
 
 
-def _in_common(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_common(
+    residuals: Csr, first: np.ndarray, second: np.ndarray, device: torch.device
+) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of shared columns of pairs of rows, and the sums of the products of their residuals there, (p,)."""
+    if device.type != "cpu" and residuals.has_sorted_indices:
+        return _shared_there(residuals, torch.as_tensor(residuals.data, device=device), first, second)
     counts = np.diff(residuals.indptr).astype(np.int64)
     blocks = np.cumsum(counts[first] + counts[second]) // _BLOCK
     shared, agreed = np.zeros(first.size), np.zeros(first.size)
@@ -209,4 +225,33 @@ def _in_common(residuals: Csr, first: np.ndarray, second: np.ndarray) -> tuple[n
         shared[pairs], agreed[pairs] = np.diff(products.indptr), products.sum(axis=1)
 
     in_workers(multiply, np.split(np.arange(first.size), np.flatnonzero(np.diff(blocks)) + 1))
+    return shared, agreed
+
+
+def _shared_there(
+    pattern: Csr, values: Tensor, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same on the device of the values: the entries of a pair's shorter row are looked for in its longer one."""
+    counts, device = np.diff(pattern.indptr).astype(np.int64), values.device
+    is_longer = counts[first] > counts[second]
+    short, long = np.where(is_longer, second, first), np.where(is_longer, first, second)
+    ends = np.cumsum(counts[short])
+    starts, columns = (
+        torch.as_tensor(part.astype(np.int64), device=device) for part in (pattern.indptr, pattern.indices)
+    )
+    rows = torch.arange(len(counts), device=device).repeat_interleave(starts.diff(), output_size=len(columns))
+    keys = rows * pattern.shape[1] + columns  # ascending
+    found = []
+    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(ends // _BLOCK)) + 1):
+        own, other, lengths = (torch.as_tensor(part[pairs], device=device) for part in (short, long, counts[short]))
+        total = int(counts[short[pairs]].sum())
+        pair = torch.arange(len(pairs), device=device).repeat_interleave(lengths, output_size=total)
+        offsets = functional.pad(lengths.cumsum(0), (1, 0))
+        place = torch.arange(total, device=device) + (starts[own] - offsets[:-1])[pair]
+        wanted = (other * pattern.shape[1])[pair] + columns[place]
+        there = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
+        shared = (keys[there] == wanted).to(values.dtype)
+        both = torch.stack([shared, shared * values[place] * values[there]], dim=1)
+        found.append(torch.segment_reduce(both, "sum", offsets=offsets, initial=0.0))
+    shared, agreed = torch.cat(found).T.cpu().numpy()
     return shared, agreed

@@ -26,6 +26,7 @@ Search = Callable[[Tensor, Tensor, int], Tensor]
 """Returns the k nearest other rows of every row, as `nearest_rows` does."""
 _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache between its passes
 _GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
+_GPU_ENTRIES_A_ROW = 64  # of many rows, whose neighbours take more
 _TILE_COLUMNS = 20_000
 _MIN_GROUP = 3  # smaller groups save nothing
 COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs takes longer than a training
@@ -152,6 +153,8 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
     """
     norms = squared_norms(points, weighted)  # (m,)
     members, around = _clusters(points, weighted, norms, k, n_probes)
+    if points.is_cuda:
+        return _near_in_batches(points, weighted, norms, k, members, around).sort(dim=1).values
     neighbors = torch.empty(points.shape[0], k, dtype=torch.int64, device=points.device)
 
     def search(cluster: int) -> None:
@@ -166,6 +169,49 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
 
     in_workers(search, range(len(members)), work=0 if points.is_cuda else points.numel() * _CLUSTER)
     return neighbors.sort(dim=1).values
+
+
+def _near_in_batches(
+    points: Tensor, weighted: Tensor, norms: Tensor, k: int, members: list[Tensor], around: list[list[int]]
+) -> Tensor:
+    """The near rows of every row, of many clusters at a time, which a GPU finds by few operators."""
+    m, device = len(points), points.device
+    sizes = [len(own) for own in members]
+    owns = np.split(torch.cat(members).cpu().numpy(), np.cumsum(sizes)[:-1])
+    reached = [sum(sizes[other] for other in (row, *others)) for row, others in enumerate(around)]
+    neighbors = torch.empty(m + 1, k, dtype=torch.int64, device=device)  # the last row is that of padding
+    for batch in _alike(sizes, reached, max(_GPU_ENTRIES, _GPU_ENTRIES_A_ROW * m)):
+        compared = [np.concatenate([owns[other] for other in (row, *around[row])]) for row in batch]
+        own, others = (_padded(rows, m).to(device) for rows in ([owns[row] for row in batch], compared))
+        offsets = functional.pad(norms, (0, 1), value=torch.inf)[others]  # (c, compared)
+        distances = torch.baddbmm(
+            offsets[:, None], points[own.clamp(max=m - 1)], weighted[others.clamp(max=m - 1)].mT, alpha=-2
+        )  # (c, own, compared)
+        distances.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # the row itself
+        columns = least(distances.flatten(0, 1), k)[1].view(len(batch), -1)
+        neighbors[own.flatten()] = others.gather(1, columns).view(-1, k)
+    return neighbors[:m]
+
+
+def _alike(sizes: list[int], reached: list[int], most: int) -> list[list[int]]:
+    """The clusters in batches of about the same sizes, each of at most so many distances, or of one cluster."""
+    batches: list[list[int]] = []
+    widest = tallest = 0
+    for row in sorted(range(len(sizes)), key=lambda row: reached[row]):
+        widest, tallest = reached[row], max(tallest, sizes[row])
+        if not batches or widest * tallest * (len(batches[-1]) + 1) > most:
+            batches.append([])
+            tallest = sizes[row]
+        batches[-1].append(row)
+    return batches
+
+
+def _padded(rows: list[np.ndarray], padding: int) -> Tensor:
+    """Index arrays as the rows of a table."""
+    table = np.full((len(rows), max(map(len, rows))), padding, dtype=np.int64)
+    for row, own in zip(table, rows, strict=True):
+        row[: len(own)] = own
+    return torch.from_numpy(table)
 
 
 def _clusters(

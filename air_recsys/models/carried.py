@@ -9,9 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.graphs.agreement import FEW_CANDIDATES, Agreement, agreement_graphs, agreement_with_known
+from air_recsys.graphs.agreement import (
+    CPU,
+    FEW_CANDIDATES,
+    N_CANDIDATES,
+    Agreement,
+    agreement_graphs,
+    agreement_with_known,
+)
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
@@ -171,20 +179,25 @@ def of_pairs(data: Interactions, values: np.ndarray, *, of_items: bool = False) 
 
 
 def agreements(
-    data: Interactions, residuals: np.ndarray, factors: Factors, n_edges: tuple[int, int], ranks: Ranks = ALONE
+    data: Interactions,
+    residuals: np.ndarray,
+    factors: Factors,
+    n_edges: tuple[int, int],
+    ranks: Ranks = ALONE,
+    device: torch.device = CPU,
 ) -> tuple[Agreement | None, Agreement | None]:
     """The graphs of users and of items by agreement; ratings count by the root of their weights.
 
     `n_edges` are those that each user, and each item, chooses; with 0, and of one node, there is no graph. The `ranks`
-    share the rows.
+    share the rows, and the device compares pairs of them.
     """
     rows = of_pairs(data, residuals if data.weights is None else residuals * np.sqrt(data.weights))
     of_users, of_items = (k if size > 1 else 0 for k, size in zip(n_edges, rows.shape, strict=True))
-    users = items = None
+    where, users, items = (ranks.shared, device), None, None
     if of_users:
-        users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES, ranks.shared)
+        users = agreement_graphs(factors.user_factors, rows, of_users, FEW_CANDIDATES, *where)
     if of_items:
-        items = agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items, shared=ranks.shared)
+        items = agreement_graphs(factors.item_factors, sp.csr_array(rows.T), of_items, N_CANDIDATES, *where)
     return users, items
 
 

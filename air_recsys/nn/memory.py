@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import torch
+
 from air_recsys.graphs.agreement import FEW_CANDIDATES, N_CANDIDATES
 from air_recsys.nn.build import Settings
 from air_recsys.nn.drift.drift import LOOKED_AT
-from air_recsys.nn.posterior.equations import MOST_FACTORED, SLAB, SUMS
+from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUMS, TABLE
 from air_recsys.nn.posterior.triangles import size_of
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
@@ -21,6 +23,7 @@ _ADAM = 4  # value, gradient and two moments
 _SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
 _NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
 _DOUBLE = 8
+_PIECE = 1024  # entries of a row that a GPU sums at a time
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
@@ -42,6 +45,7 @@ class Sizes(NamedTuple):
     n_ratings: int
     itemsize: int = 4  # bytes of a number
     weighted: bool = False
+    on_gpu: bool = False
 
 
 class MemoryPlan(NamedTuple):
@@ -64,7 +68,7 @@ class MemoryPlan(NamedTuple):
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     """The memory of a training at its peak, without its interactions: a slightly high estimate."""
-    m, n, nnz, size, weighted = sizes
+    m, n, nnz, size, weighted, _ = sizes
     width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
     full = width >= min(m, n) and n_batches == 1
@@ -113,6 +117,11 @@ def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) 
             yield ", ".join(f"{name}={new}" for name, new, old in values if new != old), changed
 
 
+def is_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out; of that of the CPU torch has no class of its own."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+
+
 def readable(size: float) -> str:
     """A number of bytes as text with a unit."""
     units = ["TB", "GB", "MB", "kB", "B"]
@@ -157,7 +166,7 @@ def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, i
             n_edges = settings.n_neighbors or 0
             held += _EDGE * rows * min(n_edges, rows)
             made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows))
-    gone_through = _RATING * (n_ratings + min(_GONE_THROUGH, 20 * n_ratings))
+    gone_through = _RATING * (n_ratings + (1 + sizes.on_gpu) * min(_GONE_THROUGH, 20 * n_ratings))
     return held, made + gone_through if held else 0
 
 
@@ -208,12 +217,16 @@ def posterior_bytes(
     that are then formed at a time, and `from_covariances` says whether variational sweeps come before. What is done
     `after` the sweeps needs so many bytes beside what they keep.
     """
-    m, n, nnz, size, _ = sizes
+    m, n, nnz, size, _, on_gpu = sizes
     d, larger = width + 1, max(m, n)
     triangle = size_of(d)
     # Of a block: the equations of draws, a slab of the table and its sums, and what a batch of factorizations needs.
     block = min(larger * triangle, block_bytes // size) if sample else 0
-    work = block + 2 * min(SLAB, triangle) * larger + _MATRICES * min(larger, MOST_FACTORED) * d**2
+    slab = 2 * min(SLAB, triangle) * larger
+    if on_gpu:  # where a slab is made of two of its size, and long rows are summed in pieces
+        columns = min(max(SLAB, TABLE // (size * larger)), triangle)
+        slab = columns * (3 * larger + 2 * nnz // _PIECE)
+    work = block + slab + _MATRICES * min(larger, MOST_FACTORED if on_gpu else FACTORED["cpu"]) * d**2
     if sample:  # covariances go when draws come, and no best state is kept before
         kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)
     else:

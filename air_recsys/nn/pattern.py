@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from air_recsys.nn.sums import row_sums
+
 with warnings.catch_warnings():
     # torch warns once per process that its CSR layout is in beta; the two calls used here are tested.
     warnings.simplefilter("ignore")
@@ -72,20 +74,11 @@ class SparsePattern:
 
     def matmul(self, values: Tensor, right: Tensor) -> Tensor:
         """S @ right for the matrix S with `values` on the pattern; shape (m, d)."""
-        return functional.embedding_bag(
-            self.columns, right, self.row_starts, mode="sum", per_sample_weights=values, include_last_offset=True
-        )
+        return row_sums(self.row_starts, self.columns, right, values)
 
     def transpose_matmul(self, values: Tensor, left: Tensor) -> Tensor:
         """S^T @ left; shape (n, d)."""
-        return functional.embedding_bag(
-            self._rows_transposed,
-            left,
-            self._column_starts,
-            mode="sum",
-            per_sample_weights=values.index_select(0, self._transposed),
-            include_last_offset=True,
-        )
+        return row_sums(*self.side(1), left, self.in_order_of(1, values))
 
 
 class Carry(Protocol):

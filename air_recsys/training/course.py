@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
+from air_recsys.nn.memory import is_of_memory
 from air_recsys.storage.progress import messages_beside, progress_bar
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.interrupts import interruptible, interruption
@@ -92,8 +93,8 @@ class _Course:
             # Processes that train together have to end together, which no signal to one of them can bring about.
             with interruptible() if alone else nullcontext(lambda: 0) as interrupted:
                 self._run(interrupted)
-        except torch.OutOfMemoryError as error:
-            if not alone or not self.trainer.ready:
+        except (MemoryError, RuntimeError) as error:
+            if not is_of_memory(error) or not alone or not self.trainer.ready or self.result.remembered is None:
                 raise
             self._go_back("memory")
             last_good = f"The model holds the last good state, of {self.trainer.unit} {self.result.kept_epoch}"

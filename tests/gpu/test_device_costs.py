@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import emulation
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import torch
 from gpu_cases import POSTERIORS, model, needs_a_real_one, needs_emulation, needs_gpu, peak_of, ratings, waits_a_step
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import MemoryLimitError
+from air_recsys.graphs.agreement import agreement_graphs
 from air_recsys.graphs.candidates import near_rows, nearest_rows
 from air_recsys.models.engines import posterior
 from air_recsys.models.given import with_similarities
@@ -79,6 +82,26 @@ def test_scores_of_features_and_given_similarities_agree_with_the_cpu(solver):
     pairs = np.repeat(np.arange(80), 60), np.tile(np.arange(60), 80)
     one, two = (model(device, solver, **FIXED | sweeps).fit(data).predict(*pairs) for device in ("cuda", "cpu"))
     assert np.sqrt(np.mean((one - two) ** 2)) < 0.15 * two.std()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_near_rows_are_those_of_the_cpu(dtype):
+    points = torch.randn(6000, 8, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    points[:2500] = points[0] + 0.01 * points[:2500]  # clusters of other sizes
+    found, expected = near_rows(points.to("cuda"), points.to("cuda"), 10).cpu(), near_rows(points, points, 10)
+    assert (found == expected).double().mean() > 0.98  # some distances round to the same number
+    one, two = ((points[:, None] - points[rows]).square().sum(2) for rows in (found, expected))
+    torch.testing.assert_close(one.sort(dim=1).values, two.sort(dim=1).values, rtol=1e-3, atol=1e-4)
+
+
+def test_graphs_of_residuals_are_those_of_the_cpu():
+    rng = np.random.default_rng(0)
+    left = sp.random_array((300, 200), density=0.2, format="csr", rng=rng)
+    left.data = (left.data - 0.5) * (left.data > 0.1)  # zeros among them
+    points = rng.standard_normal((300, 5))
+    found, expected = (agreement_graphs(points, left, device=torch.device(device)) for device in ("cuda", "cpu"))
+    for one, other in zip(found, expected, strict=True):
+        assert abs(one - other).max() < 1e-9
 
 
 # -------------------------------------------------------------------- memory
@@ -154,6 +177,19 @@ def of_posterior(solver, data=None, **options):
 def test_a_sweep_waits_once_for_its_flags_and_once_for_a_validation_error(fit, first, expected):
     waits, where = waits_a_step(fit, first, first)
     assert waits == expected, where
+
+
+@needs_emulation
+@pytest.mark.parametrize(("solver", "most"), [("variational", 260), ("langevin", 320)])
+def test_a_sweep_gives_the_device_few_operators_at_any_width(solver, most):
+    counts = []
+    for n_sweeps in (4, 8):
+        with emulation.launched() as launches:
+            fitted = model("cuda", solver, n_sweeps=n_sweeps, n_factors=40, user_graph_reg=0, item_graph_reg=0)
+            fitted.fit(ratings(300, 200))
+        counts.append(launches)
+    extra = counts[1] - counts[0]
+    assert extra.total() / 4 <= most, extra
 
 
 @needs_emulation

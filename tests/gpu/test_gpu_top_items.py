@@ -56,10 +56,10 @@ def test_copies_of_items_are_ranked_there_as_here_to_the_bit(dtype, n_kinds):
 
 def test_memory_is_that_of_a_block():
     rng = np.random.default_rng(0)
-    n_users, most = (20_000, 0.35e9) if emulation.is_on() else (100_000, 1.2e9)  # topk of a real one takes scratch
+    n_users, most = (20_000, 0.2e9) if emulation.is_on() else (100_000, 0.6e9)  # `topk` of a real one sorts
     factors = [rng.normal(size=shape).astype(np.float32) for shape in ((n_users, 4), (5_000, 4), (5_000,))]
     torch.cuda.reset_peak_memory_stats()
-    top_items(*factors, 10, device="cuda")  # 20 KB of scores a user, in blocks of 134 MB
+    top_items(*factors, 10, device="cuda")  # 20 KB of scores a user, in blocks of 67 MB
     assert torch.cuda.max_memory_allocated() < most
 
 

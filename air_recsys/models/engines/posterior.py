@@ -272,7 +272,8 @@ class PosteriorEngine:
         left = FittedState(data, factors).residuals
         if drift is not None and data.timestamps is not None:
             left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
-        return [None if each is None else each.graph for each in agreements(data, left, factors, self.edges_after)]
+        found = agreements(data, left, factors, self.edges_after, self.device)
+        return [None if each is None else each.graph for each in found]
 
     def _features(self, side: int) -> Tensor:
         """The features of the pattern, and what is known of the users (of the items) beside it."""

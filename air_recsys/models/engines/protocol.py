@@ -22,7 +22,7 @@ from air_recsys.models.rows import SIDES
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.state import RowEquations
 from air_recsys.nn.devices import resolve_device
-from air_recsys.nn.memory import MemoryPlan, Sizes, readable
+from air_recsys.nn.memory import MemoryPlan, Sizes, is_of_memory, readable
 from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import Trainer
 
@@ -54,7 +54,8 @@ class Setup:
     def sizes(self, data: Extent) -> Sizes:
         """The sizes that the memory of a training depends on."""
         itemsize = DTYPES[self.dtype].itemsize
-        return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights)
+        on_gpu = resolve_device(self.device).type == "cuda"
+        return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights, on_gpu)
 
 
 class Planned(Protocol):
@@ -185,8 +186,7 @@ def naming_what_fits(engine: Planned, data: Interactions) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
-        if not of_memory and "DefaultCPUAllocator" not in str(error):  # of the CPU torch has no class of its own
+        if not is_of_memory(error):
             raise
         hint = what_fits(engine, data, engine.memory_plan(data).total / 2)
         raise MemoryLimitError(f"{error}; {hint}") from error

@@ -16,6 +16,7 @@ from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer
 
 _MAX_ENTRIES = 2**25  # scores of a block: 128 MB in float32
+_GPU_ENTRIES = 2**24  # `topk` sorts a block there, in six times its memory
 _CACHE_ENTRIES = 2**20  # scores that stay in the cache of a CPU between the product and the selection
 _ROWS_WORTH_A_PRODUCT = 64  # users; with fewer the product is bounded by reading the item factors
 _CANDIDATES = 2**17  # places of lists that are filled at a time
@@ -55,8 +56,8 @@ def top_items(
     device : str
         Where to compute: "cpu", "cuda", "cuda:1", ..., or "auto".
     block_size : int, optional
-        Users that are scored at a time; by default what fits the cache of a CPU or 128 MB of a GPU. One array of
-        block_size x n_items is held, and a few more for users whose scores tie.
+        Users that are scored at a time; by default what fits the cache of a CPU or 64 MB of a GPU. One array of
+        block_size x n_items is held, a few more for users whose scores tie, and on a GPU six for the selection.
 
     Returns
     -------
@@ -127,8 +128,9 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def _default_block(n_items: int, device: torch.device) -> int:
-    most = max(1, _MAX_ENTRIES // n_items)
-    return most if device.type == "cuda" else min(most, max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
+    if device.type == "cuda":
+        return max(1, _GPU_ENTRIES // n_items)
+    return min(max(1, _MAX_ENTRIES // n_items), max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
 def hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:

@@ -7,9 +7,9 @@ from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.nn.objective import Observations
+from air_recsys.nn.sums import row_sums
 
 _PART = 2**17  # entries and rows, which are summed within a millisecond
 
@@ -74,9 +74,7 @@ class Entries(NamedTuple):
         factors = self.weights
         for _ in range(power):
             factors = self.values if factors is None else factors * self.values
-        return functional.embedding_bag(
-            self.partners, table, self.starts, mode="sum", per_sample_weights=factors, include_last_offset=True
-        )
+        return row_sums(self.starts, self.partners, table, factors)
 
     def counts(self) -> Tensor:
         """The sums of weights of each row, (m,)."""

@@ -26,10 +26,11 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
-from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
+from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
 from air_recsys.storage.threads import in_workers
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
+TABLE = 2**28  # bytes of a slab on a GPU, where each has to wait for the longest row of entries
 TABLES = 2**26  # bytes of the slabs that are made at a time
 _TABLE_ROWS = 4096
 SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
@@ -100,7 +101,7 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
     shares = precisions[:, None]
     with_bias, of_bias = biases * inputs, biases.square()  # E[c g], E[c^2]
     if partner.covariance is not None:
-        before_last = diagonal(inputs.shape[1], inputs.device)[1:] - 1  # the last entries of all rows but the last
+        before_last = last_of_rows(inputs.shape[1], inputs.device)[:-1]
         of_bias = of_bias + partner.covariance[:, -1:]
         with_bias[:, :-1] += partner.covariance[:, before_last]
     tables = [shares * torch.cat(pair, dim=1) for pair in ((with_bias, of_bias), (inputs, biases))] + [shares]
@@ -116,17 +117,20 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
 def _precisions(parts: list[Block], inputs: Tensor, covariance: Tensor | None, shares: Tensor, out: Tensor) -> None:
     """Write A of each row."""
     size, n = out.shape[1], len(inputs)
-    step = SLAB * max(1, TABLES // (n * SLAB * inputs.itemsize))
+    on_gpu, bytes_of_column = inputs.is_cuda, n * inputs.itemsize
+    width = max(SLAB, TABLE // bytes_of_column) if on_gpu else SLAB
+    step = width * max(1, TABLES // (bytes_of_column * width))
+    moments = _moments_at_once if on_gpu else _moments
     for first in range(0, size, step):
-        slabs = [slice(start, min(start + SLAB, size)) for start in range(first, min(first + step, size), SLAB)]
+        slabs = [slice(start, min(start + width, size)) for start in range(first, min(first + step, size), width)]
         tables = [inputs.new_empty(n, slab.stop - slab.start) for slab in slabs]
 
         def make(place: tuple[int, slice], slabs: list[slice] = slabs, tables: list[Tensor] = tables) -> None:
             number, rows = place
             own = None if covariance is None else covariance[rows]
-            tables[number][rows] = _moments(inputs[rows], own, slabs[number]).mul_(shares[rows])
+            tables[number][rows] = moments(inputs[rows], own, slabs[number]).mul_(shares[rows])
 
-        places = list(itertools.product(range(len(slabs)), _slices(n, _TABLE_ROWS)))
+        places = list(itertools.product(range(len(slabs)), _slices(n, n if on_gpu else _TABLE_ROWS)))
         in_workers(make, places, work=_work(inputs, n * size))
         _sum(parts, tables, [out[:, slab] for slab in slabs], [0] * len(slabs))
 
@@ -164,6 +168,21 @@ def _moments(inputs: Tensor, covariance: Tensor | None, slab: slice) -> Tensor:
     return table
 
 
+def _moments_at_once(inputs: Tensor, covariance: Tensor | None, slab: slice) -> Tensor:
+    """The same by few operators, each of which a GPU has to be given, over more memory."""
+    width, start, stop = inputs.shape[1], slab.start, slab.stop
+    first, second = corner(width, inputs.device)[:, start:stop]
+    table = inputs.index_select(1, first).mul_(inputs.index_select(1, second))
+    if covariance is None:
+        return table
+    table.add_(covariance[:, start:stop])
+    own = [row for row, _, stop_of_row in spans(width) if start < stop_of_row <= stop]
+    if own:  # without that of the bias
+        rows = slice(own[0], own[-1] + 1)
+        table.index_copy_(1, last_of_rows(width, inputs.device)[rows] - start, inputs[:, rows])
+    return table
+
+
 class Solution(NamedTuple):
     """The Gaussian of each row given its equations and its prior."""
 
@@ -196,7 +215,7 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     right = found.right * scale[:, None] + prior_mean @ prior_precision
     precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
     # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
-    cholesky, codes = torch.linalg.cholesky_ex(upper(precision).mT)
+    cholesky, codes = torch.linalg.cholesky_ex(symmetric(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())

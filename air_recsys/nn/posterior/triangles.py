@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_FEW = 64  # matrices or rows
-
 
 class Span(NamedTuple):
     """One row of a triangle: its number, and where it starts and ends in the packed form."""
@@ -30,15 +28,16 @@ def spans(width: int) -> tuple[Span, ...]:
 
 
 @cache
-def _corner(width: int) -> tuple[Tensor, Tensor]:
-    """The rows and the columns of the entries of a triangle."""
-    rows, columns = torch.triu_indices(width, width)
-    return rows, columns
+def corner(width: int, device: torch.device) -> Tensor:
+    """The rows and the columns of the entries of a triangle, (2, d (d + 1) / 2)."""
+    return torch.triu_indices(width, width, device=device)
 
 
-def _are_few(matrices: Tensor) -> bool:
-    """Whether picking the entries of triangles one by one is faster than the rows of triangles."""
-    return len(matrices) <= _FEW and matrices.device.type == "cpu"
+@cache
+def _places(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The positions of a triangle's entries in its flat matrix, and of the matrix's entries in the triangle."""
+    rows, columns = corner(width, device)
+    return rows * width + columns, torch.as_tensor(positions_in_triangle(width), device=device).flatten()
 
 
 def size_of(width: int) -> int:
@@ -68,46 +67,31 @@ def positions_in_triangle(width: int) -> np.ndarray:
 
 def packed(matrices: Tensor) -> Tensor:
     """The upper triangles of matrices."""
-    width = matrices.shape[-1]
-    if _are_few(matrices):
-        return matrices[:, *_corner(width)]
-    triangles = matrices.new_empty(len(matrices), size_of(width))
-    for row, start, stop in spans(width):
-        triangles[:, start:stop] = matrices[:, row, row:]
-    return triangles
-
-
-def upper(triangles: Tensor) -> Tensor:
-    """Matrices with these upper triangles; what lies below the diagonals has no meaning."""
-    width = width_of(triangles.shape[1])
-    matrices = triangles.new_zeros(len(triangles), width, width)
-    for row, start, stop in spans(width):
-        matrices[:, row, row:] = triangles[:, start:stop]
-    return matrices
+    return matrices.flatten(1).index_select(1, _places(matrices.shape[-1], matrices.device)[0])
 
 
 def symmetric(triangles: Tensor) -> Tensor:
     """The symmetric matrices with these upper triangles."""
-    matrices = upper(triangles)
-    return matrices + matrices.triu(1).mT
+    width = width_of(triangles.shape[1])
+    return triangles.index_select(1, _places(width, triangles.device)[1]).view(-1, width, width)
 
 
 def squares(rows: Tensor) -> Tensor:
     """The triangles of x x^T for rows x (m, d)."""
-    width = rows.shape[1]
-    if _are_few(rows):
-        first, second = _corner(width)
-        return rows[:, first] * rows[:, second]
-    triangles = rows.new_empty(len(rows), size_of(width))
-    for row, start, stop in spans(width):
-        torch.mul(rows[:, row, None], rows[:, row:], out=triangles[:, start:stop])
-    return triangles
+    first, second = corner(rows.shape[1], rows.device)
+    return rows.index_select(1, first).mul_(rows.index_select(1, second))
 
 
 def diagonal(width: int, device: torch.device) -> Tensor:
     """The positions of the diagonal of a matrix of `width` rows in its triangle, made on the device, (d,)."""
     rows = torch.arange(width, device=device)
     return rows * width - rows * (rows - 1) // 2
+
+
+@cache
+def last_of_rows(width: int, device: torch.device) -> Tensor:
+    """The positions of the last column of a matrix of `width` rows in its triangle, (d,)."""
+    return diagonal(width, device) + torch.arange(width - 1, -1, -1, device=device)
 
 
 @cache

@@ -5,6 +5,7 @@ Every operator is checked by CUDA's rules before it runs on the CPU with real nu
 
 * operands on two devices, `numpy()` of a tensor on the device, a generator of another device are the errors of torch;
 * waits of the host for the device (`item`, `bool`, `nonzero`, `cpu()`, copies of pageable memory) are counted by line;
+* operators that give a device work are counted by line: each launches one kernel or a few;
 * the bytes of living tensors are counted, and more than the device has is `OutOfMemoryError`.
 
 Times, missing kernels, other roundings, sums without a fixed order, streams, captured graphs (steps are launched one
@@ -13,6 +14,6 @@ by one), the caching allocator and NCCL are not emulated: the tests of this fold
 `plugin` emulates two devices for a whole run of pytest; `tests/gpu/test_emulated.py` starts such a run.
 """
 
-from emulation.machine import is_on, watched
+from emulation.machine import is_on, launched, watched
 
-__all__ = ["is_on", "watched"]
+__all__ = ["is_on", "launched", "watched"]

@@ -21,6 +21,7 @@ class Machine:
     def __init__(self, n_devices: int, memory: int) -> None:
         self.n_devices, self.memory, self.current = n_devices, memory, 0
         self.waits: Waits = Counter()
+        self.launches = Counter[str]()  # by line of the package
         self.generator_device: torch.device | None = None  # of the call in progress
         self._held: dict[int, list[int]] = {}  # block: tensors, bytes
         self.live, self.peak = 0, 0  # bytes
@@ -47,6 +48,10 @@ class Machine:
     def wait(self, kind: str) -> None:
         """Count a wait of the host for a device."""
         self.waits[kind, site()] += 1
+
+    def launch(self, name: str) -> None:
+        """Count an operator that a device is given."""
+        self.launches[f"{name} {site()}"] += 1
 
     def indexed(self, device: Device) -> torch.device:
         """Return a device with its number: the present one for "cuda" and None."""
@@ -105,6 +110,17 @@ def watched() -> Iterator[Waits]:
         yield state.waits
     finally:
         state.waits = before
+
+
+@contextmanager
+def launched() -> Iterator[Counter[str]]:
+    """Return what the device is given within the block."""
+    state = machine()
+    before, state.launches = state.launches, Counter()
+    try:
+        yield state.launches
+    finally:
+        state.launches = before
 
 
 class DeviceContext:

@@ -19,6 +19,7 @@ WAITS = {
     *("equal", "is_nonzero", "histc", "_linalg_check_errors", "_linalg_svd", "linalg_svd", "linalg_lstsq"),
     *("to_sparse_csr", "_to_sparse_csr", "cholesky_inverse"),
 }
+NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach"}
 INDEXING = {"index", "index_put", "index_put_"}  # indices may be on the CPU
 WITH_NUMBERS = {"_fused_adam_", "fill_", "index_put", "index_put_", "where"}  # numbers may be on the CPU
 EVERYWHERE = {"record_stream"}  # operands may be anywhere
@@ -28,6 +29,14 @@ EVERYWHERE = {"record_stream"}  # operands may be anywhere
 def name_of(func: Any) -> str:
     """Return the name that the rules know an operator by."""
     return func._schema.name.split("::")[1]
+
+
+@cache
+def gives_work(func: Any) -> bool:
+    """Whether an operator launches at least one kernel: views and new memory do not."""
+    aliases = [one.alias_info for one in func._schema.returns]
+    is_view = any(alias is not None and not alias.is_write for alias in aliases)
+    return not is_view and name_of(func) not in NO_WORK
 
 
 class Call:
@@ -102,6 +111,8 @@ def dispatch(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         asked = machine().indexed(asked)
     if not own and (asked is None or asked.type == "cpu"):
         return func(*args, **kwargs)
+    if gives_work(func):
+        machine().launch(call.name)
     device = own[0].device if asked is None or (own and asked.type == "cpu") else asked
     tensors.check_generator(device, kwargs.get("generator"))
     if call.name == "_to_copy":

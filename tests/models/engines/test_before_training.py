@@ -316,6 +316,20 @@ def test_a_device_that_runs_out_of_memory_leaves_the_last_good_state():
     assert np.isfinite(model.predict([0, 1], [0, 1])).all()
 
 
+@pytest.mark.parametrize("solver", [{"n_sweeps": 8}, {"solver": "adam", "n_epochs": 8, "evaluate_every": 2}])
+@pytest.mark.parametrize("error", [MemoryError("none left"), RuntimeError("DefaultCPUAllocator: no memory")], ids=type)
+def test_a_cpu_that_runs_out_of_memory_leaves_the_last_good_state_and_says_what_fits(error, solver):
+    def run_out(record):
+        if record.epoch == 4:
+            raise error
+
+    model = AIR.for_ratings(n_factors=3, random_state=0, **CPU, **solver)
+    with pytest.raises(MemoryLimitError, match=r"last good state, of \w+ 4; (no setting|.* needs about)"):
+        model.fit(np.random.default_rng(0).integers(1, 6, (30, 20)).astype(float), callbacks=[run_out])
+    assert model.stopped_by_ == "memory"
+    assert np.isfinite(model.user_factors_).all()
+
+
 def test_draws_take_smaller_blocks_where_memory_is_short(monkeypatch):
     """And are the same draws but for their start; below one row at a time the training is refused."""
     ratings = np.random.default_rng(0).integers(1, 6, (60, 50)).astype(float)

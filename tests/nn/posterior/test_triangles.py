@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, squares, symmetric, upper, width_of
+from air_recsys.nn.posterior.triangles import (
+    diagonal,
+    inner,
+    last_of_rows,
+    packed,
+    size_of,
+    squares,
+    symmetric,
+    width_of,
+)
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -17,8 +26,8 @@ def test_triangles_are_those_of_the_matrices_in_the_order_of_triu_indices(width)
     assert width_of(size_of(width)) == width
     assert torch.equal(triangles, given[:, places[0], places[1]])
     assert torch.equal(symmetric(triangles), given)
-    assert torch.equal(upper(triangles).triu(), given.triu())
     assert torch.equal(triangles[:, diagonal(width, given.device)], given.diagonal(dim1=1, dim2=2))
+    assert torch.equal(triangles[:, last_of_rows(width, given.device)], given[:, -1])
     torch.testing.assert_close(symmetric(squares(rows)), rows[:, :, None] * rows[:, None])
     torch.testing.assert_close(inner(triangles, squares(rows)), (given * rows[:, :, None] * rows[:, None]).sum((1, 2)))
     # Of few rows they are the same as of many.
