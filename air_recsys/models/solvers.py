@@ -263,7 +263,7 @@ class Langevin(Sweeping):
     Parameters
     ----------
     n_sweeps, pattern_features, user_graph_reg, item_graph_reg, graph_residuals, time
-        See `Sweeping`; 120 sweeps by default. The first fifth is not kept, nor is it chosen by a validation part. The
+        See `Sweeping`; 80 sweeps by default. The first tenth is not kept, nor is it chosen by a validation part. The
         first five sweeps (a tenth of fewer than 50) are those of `Variational`. If the covariances of all users and
         items need more than 1 GiB, or more than `max_memory` leaves, none is: the samples then start from random
         numbers, and 200 sweeps are better.
@@ -273,7 +273,7 @@ class Langevin(Sweeping):
 
     name: ClassVar[str] = "langevin"
 
-    n_sweeps: int = integer(120, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int = integer(80, minimum=1, maximum=_MOST_SWEEPS)
 
 
 SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}

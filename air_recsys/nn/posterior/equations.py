@@ -25,6 +25,7 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
+from air_recsys.nn.posterior.moments import Moments, moments
 from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
@@ -138,19 +139,11 @@ def _moments(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -
 
 
 class Solution(NamedTuple):
-    """The Gaussian of each row given its equations and its prior."""
+    """The Gaussian of each row given its equations and its prior, for draws."""
 
     mean: Tensor  # (m, d)
     cholesky: Tensor  # (m, d, d), lower, of the precisions
     unsolved: Tensor  # (), the number of rows whose equations are not positive definite; they are NaN
-
-    def covariance(self) -> Tensor:
-        """The triangles of the covariances."""
-        if self.cholesky.is_cuda:  # there `cholesky_inverse` takes one matrix after another, and lets the host wait
-            identity = torch.eye(self.cholesky.shape[1], dtype=self.cholesky.dtype, device=self.cholesky.device)
-            root = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
-            return packed(root.mT @ root)
-        return packed(torch.cholesky_inverse(self.cholesky).mT)  # LAPACK wrote it in columns
 
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
         """The draw m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance), `noise` ~ N(0, 1).
@@ -160,19 +153,37 @@ class Solution(NamedTuple):
         error = torch.linalg.solve_triangular(self.cholesky.mT, noise[:, :, None], upper=True)[:, :, 0]
         return self.mean - momentum * (before - self.mean) + (1 - momentum**2) ** 0.5 * error
 
+    def squared_errors(self, found: Equations, state: Tensor, scale: Tensor, prior_precision: Tensor) -> Tensor:
+        """`Equations.squared_errors` of exact rows: of x^T P x, with the factor of P, and what its prior has of it."""
+        whole = torch.bmm(state[:, None], self.cholesky)[:, 0].square().sum(1)
+        quadratic = (whole - ((state @ prior_precision) * state).sum(1)) / scale
+        return (found.squares - 2 * (found.right * state).sum(1) + quadratic).clamp(min=0)
+
 
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
     """The Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
     """
-    right = found.right * scale[:, None] + prior_mean @ prior_precision
-    precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
+    precision, right = _with_prior(found, scale, prior_mean, prior_precision)
     # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
     cholesky, codes = torch.linalg.cholesky_ex(upper(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
+
+
+def gaussians(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Moments:
+    """The same Gaussians with their covariances."""
+    return moments(*_with_prior(found, scale, prior_mean, prior_precision))
+
+
+def _with_prior(
+    found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The precisions as triangles, and the right sides."""
+    precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
+    return precision, torch.addcmul(prior_mean @ prior_precision, found.right, scale[:, None])
 
 
 class Given(NamedTuple):
@@ -212,17 +223,35 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
         for part in _slices(rows.stop - rows.start, FACTORED.get(means.device.type, MOST_FACTORED)):
             place = slice(rows.start + part.start, rows.start + part.stop)
             own = system.block(part)
-            solution = solve(own, given.scales[place], given.prior_mean[place], given.prior_precision)
-            unsolved.append(solution.unsolved)
-            means[place] = solution.mean
-            if draw is not None:
-                states[place] = draw(solution, place)
-            state = Rows(states[place], None if covariances is None else solution.covariance())
-            errors[place] = own.squared_errors(state)
-            if covariances is not None and state.covariance is not None:
-                covariances[place] = state.covariance  # in the place of the sums
+            solved = _solved(own, given, place, draw)
+            means[place], states[place], errors[place] = solved.mean, solved.state.mean, solved.errors
+            unsolved.append(solved.unsolved)
+            if covariances is not None and solved.state.covariance is not None:
+                covariances[place] = solved.state.covariance  # in the place of the sums
     flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
     return Half(Rows(states, covariances), means, errors, flag)
+
+
+class _Solved(NamedTuple):
+    """Some rows, see `Half`."""
+
+    mean: Tensor
+    state: Rows
+    errors: Tensor
+    unsolved: Tensor
+
+
+def _solved(own: Equations, given: Given, rows: slice, draw: Draw | None) -> _Solved:
+    """Some rows from their equations."""
+    known = given.scales[rows], given.prior_mean[rows], given.prior_precision
+    if draw is None:
+        mean, covariance, unsolved = gaussians(own, *known)
+        state = Rows(mean, covariance)
+        return _Solved(mean, state, own.squared_errors(state), unsolved)
+    solution = solve(own, *known)
+    drawn = draw(solution, rows)
+    errors = solution.squared_errors(own, drawn, known[0], given.prior_precision)
+    return _Solved(solution.mean, Rows(drawn), errors, solution.unsolved)
 
 
 def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:

@@ -99,7 +99,8 @@ class RowPrior(Stateful):
         W goes the fraction `past` of its way further. With `past` > 0 a precision :math:`P = S^{-1}` that follows
         :math:`P_0` becomes :math:`(1 - b) P + b P P_0^{-1} P` with b = 0.8, which is positive definite.
         """
-        weights, factor, scatter = self._regression(rows)
+        weights, factor = self._regression(rows)
+        scatter = self._scatter(rows, weights)
         self.weights = torch.lerp(self.weights, weights, 1 + past)
         self._learn_ridge(weights, factor)
         if self._known:
@@ -110,14 +111,15 @@ class RowPrior(Stateful):
             precision = torch.lerp(precision, further, _FURTHER)
         self.precision = (precision + precision.mT) / 2
 
-    def draw(self, rows: Rows, generator: torch.Generator) -> None:
-        """Draw S and W, and the ridge."""
-        weights, factor, scatter = self._regression(rows)
-        root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(len(rows.mean), generator)
+    def draw(self, rows: Rows, generator: torch.Generator, momentum: float = 0.0) -> None:
+        """Draw S given W, then W past its mean (over-relaxation, see `Solution.draw`), and the ridge."""
+        mean, factor = self._regression(rows)
+        scatter, freedom = self._scatter(rows, self.weights), len(rows.mean) + len(self.weights)
+        root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(freedom, generator)
         self.precision = root @ root.T
-        noise = self._normal(weights.shape, generator)
-        error = torch.linalg.solve_triangular(factor.mT, noise, upper=True)
-        self.weights = weights + torch.linalg.solve_triangular(root, error, upper=False, left=False)
+        noise = torch.linalg.solve_triangular(factor.mT, self._normal(mean.shape, generator), upper=True)
+        error = torch.linalg.solve_triangular(root, noise, upper=False, left=False)
+        self.weights = mean - momentum * (self.weights - mean) + (1 - momentum**2) ** 0.5 * error
         squares = (self.weights[self._learned] @ root).square()
         if squares.numel():
             freedom = squares.new_full((), squares.numel() + 1)
@@ -138,17 +140,19 @@ class RowPrior(Stateful):
             squares = ((own @ self.precision) * own).sum() + errors
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
-    def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
-        mean = rows.mean.to(torch.float64)
+    def _regression(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """W by ridge regression, and the Cholesky factor of its precision."""
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
-        weights = torch.cholesky_solve(self.features.T @ mean, factor)
-        rest = mean - self.features @ weights
+        return torch.cholesky_solve(self.features.T @ rows.mean.to(torch.float64), factor), factor
+
+    def _scatter(self, rows: Rows, weights: Tensor) -> Tensor:
+        """The scatter of the rows around W^T f and of W around 0, with what its prior has."""
+        rest = rows.mean.to(torch.float64) - self.features @ weights
         scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
         if rows.covariance is not None:
             scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)
-        return weights, factor, scatter
+        return scatter
 
     def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
         """Draw the lower triangular factor of a standard Wishart matrix."""

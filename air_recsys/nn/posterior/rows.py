@@ -17,7 +17,7 @@ from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import Rows, equations, solve
+from air_recsys.nn.posterior.equations import Rows, equations, gaussians
 from air_recsys.nn.posterior.prior import expected_scales
 from air_recsys.nn.posterior.triangles import positions_in_triangle
 
@@ -44,9 +44,9 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     rows = Rows(prior_mean)
     found = []
     for _ in range(STEPS):
-        solution = solve(system, scales, prior_mean, known.precision)
-        found.append(flags.of_rows(solution.unsolved, features.dtype))
-        rows = Rows(solution.mean, solution.covariance())
+        mean, covariance, unsolved = gaussians(system, scales, prior_mean, known.precision)
+        found.append(flags.of_rows(unsolved, features.dtype))
+        rows = Rows(mean, covariance)
         scales = expected_scales(counts, system.squared_errors(rows))
     flags.read(found)
     return rows, scales
