@@ -35,7 +35,7 @@ def moments(precision: Tensor, right: Tensor) -> Moments:
     Examples
     --------
     >>> moments(torch.tensor([[2.0, 0.0, 4.0]]), torch.tensor([[2.0, 2.0]]))[:2]
-    (tensor([[1.0000, 0.5000]]), tensor([[0.5000, 0.0000, 0.2500]]))
+    (tensor([[1.0000, 0.5000]]), tensor([[0.5000, -0.0000, 0.2500]]))
     """
     if precision.is_cuda or right.shape[1] < _HALVED:
         inverse, failed = _inverse(symmetric(precision))

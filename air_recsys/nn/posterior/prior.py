@@ -88,10 +88,13 @@ class RowPrior(Stateful):
         own = torch.arange(features.shape[1] - 1, device=features.device)
         self._learned = torch.cat([own[:last], own[last + embedding.number :]])
         self.flags: list[Flag] = []
+        self._fitted: tuple[Tensor, Tensor] | None = None  # W, and W^T f of all rows
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
-        return self.features[rows] @ self.weights
+        if self._fitted is None or self._fitted[0] is not self.weights:
+            self._fitted = self.weights, self.features @ self.weights
+        return self._fitted[1][rows]
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
@@ -100,7 +103,7 @@ class RowPrior(Stateful):
         :math:`P_0` becomes :math:`(1 - b) P + b P P_0^{-1} P` with b = 0.8, which is positive definite.
         """
         weights, factor = self._regression(rows)
-        scatter = self._scatter(rows, weights)
+        scatter = self._scatter(rows, weights, self.features @ weights)
         self.weights = torch.lerp(self.weights, weights, 1 + past)
         self._learn_ridge(weights, factor)
         if self._known:
@@ -114,7 +117,7 @@ class RowPrior(Stateful):
     def draw(self, rows: Rows, generator: torch.Generator, momentum: float = 0.0) -> None:
         """Draw S given W, then W past its mean (over-relaxation, see `Solution.draw`), and the ridge."""
         mean, factor = self._regression(rows)
-        scatter, freedom = self._scatter(rows, self.weights), len(rows.mean) + len(self.weights)
+        scatter, freedom = self._scatter(rows, self.weights, self.mean()), len(rows.mean) + len(self.weights)
         root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(freedom, generator)
         self.precision = root @ root.T
         noise = torch.linalg.solve_triangular(factor.mT, self._normal(mean.shape, generator), upper=True)
@@ -146,9 +149,9 @@ class RowPrior(Stateful):
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
         return torch.cholesky_solve(self.features.T @ rows.mean.to(torch.float64), factor), factor
 
-    def _scatter(self, rows: Rows, weights: Tensor) -> Tensor:
-        """The scatter of the rows around W^T f and of W around 0, with what its prior has."""
-        rest = rows.mean.to(torch.float64) - self.features @ weights
+    def _scatter(self, rows: Rows, weights: Tensor, fitted: Tensor) -> Tensor:
+        """The scatter of the rows around W^T f, which is `fitted`, and of W around 0, with what its prior has."""
+        rest = rows.mean.to(torch.float64) - fitted
         scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
         if rows.covariance is not None:
             scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)

@@ -178,7 +178,7 @@ def following(given, times, *, sample=False, n_sweeps=0):
 @pytest.mark.parametrize("sample", [False, True])
 def test_what_moves_is_found_and_taken_out_and_errors_hold_its_variance(sample):
     given, times = moving(0.5)
-    found, drift = following(given, times, sample=sample, n_sweeps=12)
+    found, drift = following(given, times, sample=sample, n_sweeps=24 if sample else 12)
     rows, columns = drift.processes
     assert len(rows) > 0
     assert columns == []
