@@ -23,6 +23,8 @@ AUTO = "auto"
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
 """Parameters that say how strongly graphs that are given count."""
+SWEEPS = 12
+"""Those of `Variational`."""
 _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
@@ -187,8 +189,10 @@ class Sweeping(Solver):
 
     Parameters
     ----------
-    n_sweeps : int
-        Passes over all users and items, at most 1,000,000.
+    n_sweeps : int or "auto"
+        Passes over all users and items, at most 1,000,000. "auto", of `Variational` alone, is 12, or where the sweeps
+        of `Langevin` take less than about five seconds of one core it takes these in its place, see
+        `air_recsys.models.engines.scaling.draws_are_cheap`.
     pattern_features : int, "degrees" or "auto"
         Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
         "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
@@ -213,7 +217,7 @@ class Sweeping(Solver):
         `air_recsys.models.settings.search`.
     """
 
-    n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int | str = integer(SWEEPS, minimum=1, maximum=_MOST_SWEEPS)
     pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
@@ -255,6 +259,13 @@ class Variational(Sweeping):
 
     name: ClassVar[str] = "variational"
 
+    n_sweeps: int | str = integer(SWEEPS, minimum=1, maximum=_MOST_SWEEPS, besides=("auto",))
+
+    def drawing(self) -> Langevin:
+        """The solver that draws, with the same parameters but for the sweeps."""
+        others = {name: value for name, value in self.get_params(deep=False).items() if name != "n_sweeps"}
+        return Langevin(**others)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Langevin(Sweeping):
@@ -273,7 +284,7 @@ class Langevin(Sweeping):
 
     name: ClassVar[str] = "langevin"
 
-    n_sweeps: int = integer(80, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int | str = integer(80, minimum=1, maximum=_MOST_SWEEPS)
 
 
 SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}
