@@ -269,7 +269,7 @@ class Variational(Sweeping):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Langevin(Sweeping):
-    """Samples of the same posterior, and their mean: a little more accurate, and about ten times slower.
+    """Samples of the same posterior, and their mean: a little more accurate, and three times slower.
 
     Parameters
     ----------

@@ -178,9 +178,7 @@ def gaussians(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precisi
     return moments(*_with_prior(found, scale, prior_mean, prior_precision))
 
 
-def _with_prior(
-    found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor
-) -> tuple[Tensor, Tensor]:
+def _with_prior(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> tuple[Tensor, Tensor]:
     """The precisions as triangles, and the right sides."""
     precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
     return precision, torch.addcmul(prior_mean @ prior_precision, found.right, scale[:, None])
