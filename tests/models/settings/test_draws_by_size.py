@@ -19,7 +19,7 @@ SWEEPS = 80
 def ratings(n_users=60, n_items=50, density=0.8):
     rng = np.random.default_rng(0)
     table = rng.normal(size=(n_users, 2)) @ rng.normal(size=(2, n_items)) + rng.normal(size=(n_users, n_items))
-    return Interactions.from_dense(np.where(rng.random(table.shape) < density, table, np.nan))
+    return Interactions.from_dense(np.where(rng.random(table.shape) < density, table - table.min(), np.nan))
 
 
 def test_enough_ratings_of_few_rows_are_drawn_and_the_settings_say_so(tmp_path):
