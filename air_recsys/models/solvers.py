@@ -373,7 +373,7 @@ def _transform_name(transform: Any) -> str:
 
 
 def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
-    """The solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
+    """The solver asked for; for "auto" that of the preset, or "adam" where a setting asks for it.
 
     Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask for "adam".
     """
@@ -382,4 +382,4 @@ def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
     unread = any(readers_of(name) and name not in parameter_names(Variational) for name in settings)
     full_width = settings.get("n_factors", "auto") is None
     strengths = any(settings.get(name, 0) not in ("auto", 0) for name in ("user_graph_reg", "item_graph_reg"))
-    return "adam" if unread or full_width or strengths else "variational"
+    return "adam" if unread or full_width or strengths else Variational(n_sweeps=AUTO)
