@@ -23,6 +23,7 @@ class Preset:
     solver: str  # the solver, unless another one is asked for
     model: dict[str, Any] = field(default_factory=dict)  # parameters of `AIR`, whatever the solver
     solvers: dict[str, dict[str, Any]] = field(default_factory=dict)  # parameters of each solver, by its shorthand
+    unasked: dict[str, Any] = field(default_factory=dict)  # those of its solver where none is asked for
 
 
 PRESETS: dict[str, Preset] = {
@@ -84,6 +85,7 @@ PRESETS: dict[str, Preset] = {
                 "evaluate_every": 5,
             }
         },
+        {"n_sweeps": "auto"},
     ),
 }
 
@@ -146,10 +148,11 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
     """
     chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
     given = {name.removeprefix("solver__"): value for name, value in overrides.items()}
+    unasked = {} if "solver" in given else chosen.unasked
     solver = given.pop("solver", chosen.solver)
     of_model = set(of_model)
     own = {name: value for name, value in given.items() if name in of_model}
-    others = {name: value for name, value in given.items() if name not in of_model}
+    others = unasked | {name: value for name, value in given.items() if name not in of_model}
     model = chosen.model | own
     if model.get("graph_neighbors") is None and "graph_refresh" not in own:
         model.pop("graph_refresh", None)

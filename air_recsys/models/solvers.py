@@ -23,6 +23,8 @@ AUTO = "auto"
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
 """Parameters that say how strongly graphs that are given count."""
+SWEEPS = 12
+"""Those of `Variational`."""
 _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
@@ -187,8 +189,10 @@ class Sweeping(Solver):
 
     Parameters
     ----------
-    n_sweeps : int
-        Passes over all users and items, at most 1,000,000.
+    n_sweeps : int or "auto"
+        Passes over all users and items, at most 1,000,000. "auto", of `Variational` alone, is 12, or where the sweeps
+        of `Langevin` take less than about five seconds of one core it takes these in its place, see
+        `air_recsys.models.engines.scaling.draws_are_cheap`.
     pattern_features : int, "degrees" or "auto"
         Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
         "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
@@ -213,7 +217,7 @@ class Sweeping(Solver):
         `air_recsys.models.settings.search`.
     """
 
-    n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int | str = integer(SWEEPS, minimum=1, maximum=_MOST_SWEEPS)
     pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
@@ -255,15 +259,22 @@ class Variational(Sweeping):
 
     name: ClassVar[str] = "variational"
 
+    n_sweeps: int | str = integer(SWEEPS, minimum=1, maximum=_MOST_SWEEPS, besides=("auto",))
+
+    def drawing(self) -> Langevin:
+        """The solver that draws, with the same parameters but for the sweeps."""
+        others = {name: value for name, value in self.get_params(deep=False).items() if name != "n_sweeps"}
+        return Langevin(**others)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Langevin(Sweeping):
-    """Samples of the same posterior, and their mean: a little more accurate, and about ten times slower.
+    """Samples of the same posterior, and their mean: a little more accurate, and three times slower.
 
     Parameters
     ----------
     n_sweeps, pattern_features, user_graph_reg, item_graph_reg, graph_residuals, time
-        See `Sweeping`; 120 sweeps by default. The first fifth is not kept, nor is it chosen by a validation part. The
+        See `Sweeping`; 80 sweeps by default. The first tenth is not kept, nor is it chosen by a validation part. The
         first five sweeps (a tenth of fewer than 50) are those of `Variational`. If the covariances of all users and
         items need more than 1 GiB, or more than `max_memory` leaves, none is: the samples then start from random
         numbers, and 200 sweeps are better.
@@ -273,7 +284,7 @@ class Langevin(Sweeping):
 
     name: ClassVar[str] = "langevin"
 
-    n_sweeps: int = integer(120, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int | str = integer(80, minimum=1, maximum=_MOST_SWEEPS)
 
 
 SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}
@@ -362,7 +373,7 @@ def _transform_name(transform: Any) -> str:
 
 
 def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
-    """The solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
+    """The solver asked for; for "auto" that of the preset, or "adam" where a setting asks for it.
 
     Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask for "adam".
     """
@@ -371,4 +382,4 @@ def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
     unread = any(readers_of(name) and name not in parameter_names(Variational) for name in settings)
     full_width = settings.get("n_factors", "auto") is None
     strengths = any(settings.get(name, 0) not in ("auto", 0) for name in ("user_graph_reg", "item_graph_reg"))
-    return "adam" if unread or full_width or strengths else "variational"
+    return "adam" if unread or full_width or strengths else Variational(n_sweeps=AUTO)

@@ -114,7 +114,7 @@ def test_a_fit_that_fails_leaves_nothing_of_an_older_one():
     algo = make().fit(trainset_of())
     assert algo.sim.nnz > 0
     algo.n_sweeps = 0  # type: ignore  # an attribute is the parameter, as with the host's algorithms
-    with fails(ParameterError, "n_sweeps must be an integer >= 1, found 0"):
+    with fails(ParameterError, "n_sweeps must be 'auto' or an integer >= 1, found 0"):
         algo.fit(trainset_of())
     for ask in (lambda: algo.predict("u0", "i0"), lambda: algo.sim, lambda: algo.model_):
         with fails(NotFittedError, "this SurpriseAIR is not fitted yet: call fit first"):

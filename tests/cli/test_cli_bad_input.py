@@ -36,7 +36,7 @@ def words_of(line, shelf):
         ("train {}/text.csv --seed one", ["--seed"]),
         ("train {}/text.csv --set n_factor=3", ["--set expects NAME=VALUE", "'n_factor=3'", "is n_factors meant?"]),
         ("train {}/text.csv --set n_epochs", ["--set expects NAME=VALUE", "'n_epochs'"]),
-        ("train {}/text.csv --set n_sweeps=many", ["n_sweeps must be an integer >= 1", "'many'"]),
+        ("train {}/text.csv --set n_sweeps=many", ["n_sweeps must be 'auto' or an integer >= 1", "'many'"]),
         ("train {}/text.csv --set solver=adam --set depth={{[]:1}}", ["depth must be an integer >= 2"]),
         ("train {}/text.csv --device gpu", ["device must be", "'gpu'"]),
         ("train {}/text.csv --snapshots 3 --set snapshot_epochs=[0,7]", ["found both"]),

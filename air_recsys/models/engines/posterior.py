@@ -28,7 +28,7 @@ from air_recsys.models.engines.scaling import (
     width_of,
 )
 from air_recsys.models.learned import Factors
-from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
+from air_recsys.models.solvers import STRENGTH_NAMES, SWEEPS, Sweeping
 from air_recsys.models.state import FittedState
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import resolve_device
@@ -75,7 +75,12 @@ class PosteriorEngine:
 
     def n_steps(self, data: Extent) -> int:
         """The number of sweeps."""
-        return self.solver.n_sweeps
+        return self._n_sweeps
+
+    @property
+    def _n_sweeps(self) -> int:
+        """The sweeps; where draws are not cheap "auto" is this number."""
+        return SWEEPS if isinstance(self.solver.n_sweeps, str) else self.solver.n_sweeps
 
     def values(self, data: Extent) -> dict[str, Any]:
         """The numbers behind the parameters that are "auto"."""
@@ -84,6 +89,8 @@ class PosteriorEngine:
         of_solver: dict[str, Any] = (
             {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
         )
+        if self.solver.n_sweeps == "auto":
+            of_solver["n_sweeps"] = self._n_sweeps
         for name, known, strength in zip(STRENGTH_NAMES, self.knows(data), self.strengths, strict=True):
             if known and getattr(self.solver, name) == "auto":
                 of_solver[name] = strength
@@ -181,7 +188,7 @@ class PosteriorEngine:
             plan = posterior_plan(sizes, settings, self._number_of_features(data), sample=True)
             if plan.total + self._drift_bytes(data) > limit:
                 return 0
-        return min(_BEFORE_DRAWS, self.solver.n_sweeps // 10)
+        return min(_BEFORE_DRAWS, self._n_sweeps // 10)
 
     def _drift_bytes(self, data: Extent) -> int:
         return 0 if self.solver.time is None else drift_bytes(data.n_ratings, self._width(data))
@@ -230,7 +237,7 @@ class PosteriorEngine:
             return None
         assert training.timestamps is not None
         times = training.timestamps[np.argsort(training.pair_index)].astype(np.float64)
-        n_sweeps = self.solver.n_sweeps
+        n_sweeps = self._n_sweeps
         first, counted_from = (n_sweeps // 10, n_sweeps // 5) if self.sample else (n_sweeps // 3, None)
         on_device = torch.as_tensor(times, device=self.device)
         return Drift(observed, entries, on_device, first=max(first, 1), counted_from=counted_from)
@@ -245,7 +252,7 @@ class PosteriorEngine:
         drift: Drift | None = None,
     ) -> PosteriorSweeps:
         """The start of a training on entries; `error` is that on held-out ones."""
-        n_sweeps, settings = self.solver.n_sweeps, self._settings(data)
+        n_sweeps, settings = self._n_sweeps, self._settings(data)
         self._observed, self._pattern = observed, pattern_features(observed, self._n_features(data), rng)
         rows, columns = (self._features(side) for side in (0, 1))
         posterior = Posterior(

@@ -186,6 +186,26 @@ def graph_strength(value: float | str, data: Interactions, *, levels: bool = Fal
     return float(value)
 
 
+_CHEAP, _FEWEST_OF_DRAWS = 5.0, 2000  # seconds of one core, and ratings; see benchmarks/reports/accuracy.md
+_ROW, _SUM = 3e-7, 8e-11  # seconds of a sweep for each number of a row, and for each number that is summed
+
+
+def draws_are_cheap(data: Extent, width: int, n_sweeps: int) -> bool:
+    """Whether the sweeps that draw take less than about five seconds of one core, by the sizes alone.
+
+    Of rows without factors, and of fewer than 2,000 ratings, none are drawn.
+
+    Examples
+    --------
+    >>> from air_recsys import Interactions
+    >>> draws_are_cheap(Interactions.from_dense(np.ones((50, 50))), 20, 80)
+    True
+    """
+    d = width + 1
+    seconds = n_sweeps * (_ROW * d * (data.n_users + data.n_items) + _SUM * data.n_ratings * d * (d + 1))
+    return width > 0 and data.n_ratings >= _FEWEST_OF_DRAWS and seconds < _CHEAP
+
+
 _FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see benchmarks/reports/accuracy.md
 _DENSE = 0.1  # share of all pairs; a small matrix that is known for such a part has factors to find
 _FEATURES = 100

@@ -15,7 +15,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
 from air_recsys.models.engines import PosteriorEngine
 from air_recsys.models.engines.protocol import check_memory
-from air_recsys.models.engines.scaling import RESIDUALS
+from air_recsys.models.engines.scaling import RESIDUALS, draws_are_cheap
 from air_recsys.models.kernels import chosen_kernels, takes_kernels
 from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
@@ -25,6 +25,7 @@ from air_recsys.models.solvers import (
     AUTO,
     STRENGTH_NAMES,
     Solver,
+    Variational,
     as_solver,
     parameter_names,
     solver_from_json,
@@ -65,7 +66,9 @@ class FindsSettings(TrainedRecommender):
 
     def by_default(self, data: Interactions) -> Self:
         """The model whose engine stands for that of `fit` before anything is searched."""
-        return self if not self.chooses_solver else self.settled(self._forms(data)[0].values)
+        values = self._forms(data)[0].values if self.chooses_solver else {}
+        solver = self._drawing(values, data)
+        return self.settled(values | solver) if self.chooses_solver or solver else self
 
     def choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         """The selection for parameters that are "auto"; that of a checkpoint where one was kept."""
@@ -84,9 +87,22 @@ class FindsSettings(TrainedRecommender):
             chosen = joined(chosen, found)
             if by_kernels and not found.interrupted and math.isfinite(judged.rmse):
                 chosen = _with_kernels(chosen, judged)
+        chosen = replace(chosen, values=chosen.values | self._drawing(chosen.values, training))
         if chosen.line and (self.verbose or chosen.interrupted):
             tqdm.write(chosen.line, file=sys.stderr)
         return chosen
+
+    def _drawing(self, values: Mapping[str, Any], data: Interactions) -> dict[str, Any]:
+        """The solver that draws where one with sweeps that are "auto" takes its place: as a value, by its name."""
+        model = self.settled(values)
+        solver = model.solver
+        if not isinstance(solver, Variational) or not _is_auto(solver.n_sweeps) or solver.time is not None:
+            return {}
+        drawing, width = solver.drawing(), model.engine().width(data)
+        if not isinstance(drawing.n_sweeps, int) or not draws_are_cheap(data, width or 0, drawing.n_sweeps):
+            return {}
+        found = {_SOLVER: drawing.to_json()}
+        return found if self._suits(Form("", {**values, **found}), data) else {}
 
     def _takes_kernels(self, chosen: Selection, engine: Any, training: Interactions) -> bool:
         """Whether given similarities of both sides may be kernels of what a posterior leaves."""

@@ -19,7 +19,7 @@ from air_recsys.nn.drift.curve import Curve, Scale, curve_of, processes_of
 from air_recsys.nn.drift.process import Moments, Process
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import Given, Rows, equations, solve
+from air_recsys.nn.posterior.equations import Given, Rows, equations, gaussians
 from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.posterior.state import Stateful
@@ -163,12 +163,12 @@ class Drift(Stateful):
         rows = torch.arange(0, len(entries.starts) - 1, every, device=entries.starts.device)
         chosen, positions = _of_rows(entries, rows)
         system = equations(chosen, given.partner, given.precisions)
-        solution = solve(system, given.scales[rows], given.prior_mean[rows], given.prior_precision)
+        mean, covariance, _ = gaussians(system, given.scales[rows], given.prior_mean[rows], given.prior_precision)
         own = given.scales[rows].repeat_interleave(chosen.starts.diff())
         precisions = own * given.precisions[chosen.partners]
         precisions = precisions if chosen.weights is None else precisions * chosen.weights
         times = self._pattern.in_order_of(side, self._times)[positions]
-        solved = Rows(solution.mean, solution.covariance())
+        solved = Rows(mean, covariance)
         return curve_of(chosen, times, solved, given.scales[rows], given.partner.mean, precisions)
 
 

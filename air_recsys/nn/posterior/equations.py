@@ -26,6 +26,7 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
+from air_recsys.nn.posterior.moments import Moments, moments
 from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
 from air_recsys.storage.threads import in_workers
 
@@ -120,7 +121,7 @@ def _precisions(parts: list[Block], inputs: Tensor, covariance: Tensor | None, s
     on_gpu, bytes_of_column = inputs.is_cuda, n * inputs.itemsize
     width = max(SLAB, TABLE // bytes_of_column) if on_gpu else SLAB
     step = width * max(1, TABLES // (bytes_of_column * width))
-    moments = _moments_at_once if on_gpu else _moments
+    table_of = _moments_at_once if on_gpu else _moments
     for first in range(0, size, step):
         slabs = [slice(start, min(start + width, size)) for start in range(first, min(first + step, size), width)]
         tables = [inputs.new_empty(n, slab.stop - slab.start) for slab in slabs]
@@ -128,7 +129,7 @@ def _precisions(parts: list[Block], inputs: Tensor, covariance: Tensor | None, s
         def make(place: tuple[int, slice], slabs: list[slice] = slabs, tables: list[Tensor] = tables) -> None:
             number, rows = place
             own = None if covariance is None else covariance[rows]
-            tables[number][rows] = moments(inputs[rows], own, slabs[number]).mul_(shares[rows])
+            tables[number][rows] = table_of(inputs[rows], own, slabs[number]).mul_(shares[rows])
 
         places = list(itertools.product(range(len(slabs)), _slices(n, n if on_gpu else _TABLE_ROWS)))
         in_workers(make, places, work=_work(inputs, n * size))
@@ -184,19 +185,11 @@ def _moments_at_once(inputs: Tensor, covariance: Tensor | None, slab: slice) -> 
 
 
 class Solution(NamedTuple):
-    """The Gaussian of each row given its equations and its prior."""
+    """The Gaussian of each row given its equations and its prior, for draws."""
 
     mean: Tensor  # (m, d)
     cholesky: Tensor  # (m, d, d), lower, of the precisions
     unsolved: Tensor  # (), the number of rows whose equations are not positive definite; they are NaN
-
-    def covariance(self) -> Tensor:
-        """The triangles of the covariances."""
-        if self.cholesky.is_cuda:  # there `cholesky_inverse` takes one matrix after another, and lets the host wait
-            identity = torch.eye(self.cholesky.shape[1], dtype=self.cholesky.dtype, device=self.cholesky.device)
-            root = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
-            return packed(root.mT @ root)
-        return packed(torch.cholesky_inverse(self.cholesky).mT)  # LAPACK wrote it in columns
 
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
         """The draw m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance), `noise` ~ N(0, 1).
@@ -206,19 +199,35 @@ class Solution(NamedTuple):
         error = torch.linalg.solve_triangular(self.cholesky.mT, noise[:, :, None], upper=True)[:, :, 0]
         return self.mean - momentum * (before - self.mean) + (1 - momentum**2) ** 0.5 * error
 
+    def squared_errors(self, found: Equations, state: Tensor, scale: Tensor, prior_precision: Tensor) -> Tensor:
+        """`Equations.squared_errors` of exact rows: of x^T P x, with the factor of P, and what its prior has of it."""
+        whole = torch.bmm(state[:, None], self.cholesky)[:, 0].square().sum(1)
+        quadratic = (whole - ((state @ prior_precision) * state).sum(1)) / scale
+        return (found.squares - 2 * (found.right * state).sum(1) + quadratic).clamp(min=0)
+
 
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
     """The Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
     """
-    right = found.right * scale[:, None] + prior_mean @ prior_precision
-    precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
+    precision, right = _with_prior(found, scale, prior_mean, prior_precision)
     # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
     cholesky, codes = torch.linalg.cholesky_ex(symmetric(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
+
+
+def gaussians(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Moments:
+    """The same Gaussians with their covariances."""
+    return moments(*_with_prior(found, scale, prior_mean, prior_precision))
+
+
+def _with_prior(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> tuple[Tensor, Tensor]:
+    """The precisions as triangles, and the right sides."""
+    precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
+    return precision, torch.addcmul(prior_mean @ prior_precision, found.right, scale[:, None])
 
 
 class Given(NamedTuple):
@@ -256,19 +265,15 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
         out = None if covariances is None else covariances[rows]
         system = equations(entries, given.partner, given.precisions, out)
 
-        def solved(part: slice, first: int = rows.start, system: Equations = system) -> Tensor:
-            place, own = slice(first + part.start, first + part.stop), system.block(part)
-            solution = solve(own, given.scales[place], given.prior_mean[place], given.prior_precision)
-            means[place] = solution.mean
-            if draw is not None:
-                states[place] = draw(solution, place)
-            state = Rows(states[place], None if covariances is None else solution.covariance())
-            errors[place] = own.squared_errors(state)
-            if covariances is not None and state.covariance is not None:
-                covariances[place] = state.covariance  # in the place of the sums
-            return solution.unsolved
+        def solve_part(part: slice, first: int = rows.start, system: Equations = system) -> Tensor:
+            place = slice(first + part.start, first + part.stop)
+            solved = _solved(system.block(part), given, place, draw)
+            means[place], states[place], errors[place] = solved.mean, solved.state.mean, solved.errors
+            if covariances is not None and solved.state.covariance is not None:
+                covariances[place] = solved.state.covariance  # in the place of the sums
+            return solved.unsolved
 
-        unsolved += each_part(solved, means[rows], 3 * width**3)
+        unsolved += each_part(solve_part, means[rows], 3 * width**3)
     flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
     return Half(Rows(states, covariances), means, errors, flag)
 
@@ -277,6 +282,28 @@ def each_part(solved: Callable[[slice], Tensor], rows: Tensor, numbers: int) -> 
     """The results of a function of parts of rows, as many as are factored at a time; each row takes some numbers."""
     parts = list(_slices(len(rows), FACTORED.get(rows.device.type, MOST_FACTORED)))
     return in_workers(solved, parts, work=_work(rows, len(rows) * numbers))
+
+
+class _Solved(NamedTuple):
+    """Some rows, see `Half`."""
+
+    mean: Tensor
+    state: Rows
+    errors: Tensor
+    unsolved: Tensor
+
+
+def _solved(own: Equations, given: Given, rows: slice, draw: Draw | None) -> _Solved:
+    """Some rows from their equations."""
+    known = given.scales[rows], given.prior_mean[rows], given.prior_precision
+    if draw is None:
+        mean, covariance, unsolved = gaussians(own, *known)
+        state = Rows(mean, covariance)
+        return _Solved(mean, state, own.squared_errors(state), unsolved)
+    solution = solve(own, *known)
+    drawn = draw(solution, rows)
+    errors = solution.squared_errors(own, drawn, known[0], given.prior_precision)
+    return _Solved(solution.mean, Rows(drawn), errors, solution.unsolved)
 
 
 def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:

@@ -82,10 +82,12 @@ class VariationalEstimate(Stateful):
 
 
 class LangevinEstimate(Stateful):
-    """Means over the draws of all sweeps but the first fifth.
+    """Means over the draws of all sweeps but the first tenth.
 
-    Each sweep counts twice, with the mean of the rows given the columns in place of the draw, and the reverse, which
-    reduces the noise. The mean of all those products is kept as a sketch of `_RANKS` times their rank.
+    In place of a draw stands the mean of the rows given the columns, and in place of the columns the mean of theirs
+    given the rows before, and given those after. Where there is no entry (i, j), column j follows from other rows than
+    i, so that the product has the mean of that of the draws, with less noise. The mean of all products is kept as a
+    sketch of `_RANKS` times their rank.
     """
 
     _STATE = ("_row_biases", "_column_biases", "_noises", "_noise", "_count", "_done", "_draws")
@@ -98,7 +100,7 @@ class LangevinEstimate(Stateful):
         self._row_biases, self._column_biases = torch.zeros_like(rows[:, 0]), torch.zeros_like(columns[:, 0])
         self._noises = [torch.zeros_like(scales) for scales in posterior.noise.scales]
         self._noise, self._count, self._done = torch.zeros_like(posterior.noise.variance), 0, 0
-        self._first, self._every = n_sweeps // 5, max(1, (n_sweeps - n_sweeps // 5) // _DRAWS)
+        self._first, self._every = n_sweeps // 10, max(1, (n_sweeps - n_sweeps // 10) // _DRAWS)
         self._draws: list[tuple[Tensor, Tensor, list[Tensor]]] = []
 
     @property
@@ -108,17 +110,17 @@ class LangevinEstimate(Stateful):
 
     def sweep(self) -> None:
         """Draw rows and columns once; `Posterior.check` says whether that went well."""
-        before = self.posterior.sides[1].mean
+        before = self.posterior.means[1]
         self.posterior.sweep()
         self._done += 1
         if self._done <= self._first:
             return
         drawn, after = (side.mean for side in self.posterior.sides)
         rows, columns = self.posterior.means
-        for left, right in ((rows, before), (drawn, columns)):
-            self._products.add(left[:, :-1], right[:, :-1])
-            self._row_biases = self._row_biases + left[:, -1]
-            self._column_biases = self._column_biases + right[:, -1]
+        around = (before + columns) / 2
+        self._products.add(rows[:, :-1], around[:, :-1])
+        self._row_biases = self._row_biases + rows[:, -1]
+        self._column_biases = self._column_biases + around[:, -1]
         noise = self.posterior.noise
         self._noise = self._noise + noise.variance
         self._noises = [total + 1 / scales for total, scales in zip(self._noises, noise.scales, strict=True)]
@@ -145,7 +147,7 @@ class LangevinEstimate(Stateful):
         """The mean of the scores so far; of the first sweeps, the last draw."""
         if self._count == 0:
             return _scores(self.posterior)
-        biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
+        biases = self._row_biases / self._count, self._column_biases / self._count
         return Scores(*self._products.factors(), *biases)
 
     def uncertainty(self) -> Uncertainty:

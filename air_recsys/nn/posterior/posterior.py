@@ -42,7 +42,7 @@ from air_recsys.nn.posterior.prior import Embedding, Noise, RowPrior
 from air_recsys.nn.posterior.state import Stateful, load_position, position
 from air_recsys.nn.posterior.triangles import packed
 
-_MOMENTUM = 0.5  # -a
+_MOMENTUM, _MOMENTUM_OF_WEIGHTS = 0.6, 0.8  # -a of rows and of W; see benchmarks/reports/accuracy.md
 _PAST = 0.6  # of the way to the best Gaussian, beyond it; see benchmarks/reports/accuracy.md
 _START_NOISE = 0.3  # fraction of the variance of the values; smaller ones prune factors before the noise settles
 _START_COVARIANCE = 0.01
@@ -201,7 +201,7 @@ class Posterior(Stateful):
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
         found = self.exchange.whole(side, self._solved(side, before))
         if self._drawing:
-            prior.draw(found.rows, self.generator)
+            prior.draw(found.rows, self.generator, _MOMENTUM_OF_WEIGHTS)
         else:
             past = _PAST if self._done else 0.0  # the first sweep comes from random numbers
             moved = torch.lerp(before, found.means, 1 + past)

@@ -58,6 +58,13 @@ class Embedding(NamedTuple):
 _NO_EMBEDDING = Embedding()
 
 
+class _Sums(NamedTuple):
+    """Sums over all rows x with features f."""
+
+    products: Tensor  # of f x^T, (k, d)
+    squares: Tensor  # of E[x x^T], (d, d)
+
+
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
@@ -96,11 +103,14 @@ class RowPrior(Stateful):
         places = torch.arange(features.shape[1] - 1, device=features.device)
         self._learned = torch.cat([places[:last], places[last + embedding.number :]])
         self.flags: list[Flag] = []
+        self._fitted: tuple[Tensor, Tensor] | None = None  # W, and W^T f of all rows
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
-        features = self.features[rows]
-        return torch.cat(self._of_parts(lambda part: features[part] @ self.weights, len(features)))
+        if self._fitted is None or self._fitted[0] is not self.weights:
+            of_parts = self._of_parts(lambda part: self.features[part] @ self.weights, len(self.features))
+            self._fitted = self.weights, torch.cat(of_parts)
+        return self._fitted[1][rows]
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
@@ -108,7 +118,8 @@ class RowPrior(Stateful):
         W goes the fraction `past` of its way further. With `past` > 0 a precision :math:`P = S^{-1}` that follows
         :math:`P_0` becomes :math:`(1 - b) P + b P P_0^{-1} P` with b = 0.8, which is positive definite.
         """
-        weights, factor, scatter = self._regression(rows)
+        weights, factor, sums = self._regression(rows)
+        scatter = self._scatter(sums, weights)
         self.weights = torch.lerp(self.weights, weights, 1 + past)
         self._learn_ridge(weights, factor)
         if self._known:
@@ -119,14 +130,15 @@ class RowPrior(Stateful):
             precision = torch.lerp(precision, further, _FURTHER)
         self.precision = (precision + precision.mT) / 2
 
-    def draw(self, rows: Rows, generator: torch.Generator) -> None:
-        """Draw S and W, and the ridge."""
-        weights, factor, scatter = self._regression(rows)
-        root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(len(rows.mean), generator)
+    def draw(self, rows: Rows, generator: torch.Generator, momentum: float = 0.0) -> None:
+        """Draw S given W, then W past its mean (over-relaxation, see `Solution.draw`), and the ridge."""
+        mean, factor, sums = self._regression(rows)
+        scatter, freedom = self._scatter(sums, self.weights), len(rows.mean) + len(self.weights)
+        root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(freedom, generator)
         self.precision = root @ root.T
-        noise = self._normal(weights.shape, generator)
-        error = torch.linalg.solve_triangular(factor.mT, noise, upper=True)
-        self.weights = weights + torch.linalg.solve_triangular(root, error, upper=False, left=False)
+        noise = torch.linalg.solve_triangular(factor.mT, self._normal(mean.shape, generator), upper=True)
+        error = torch.linalg.solve_triangular(root, noise, upper=False, left=False)
+        self.weights = mean - momentum * (self.weights - mean) + (1 - momentum**2) ** 0.5 * error
         squares = (self.weights[self._learned] @ root).square()
         if squares.numel():
             freedom = squares.new_full((), squares.numel() + 1)
@@ -147,8 +159,8 @@ class RowPrior(Stateful):
             squares = ((own @ self.precision) * own).sum() + errors
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
-    def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
+    def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, _Sums]:
+        """W by ridge regression, the Cholesky factor of its precision, and what the scatter follows from."""
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
         features, means = self.features[self._own], rows.mean[self._own]
@@ -163,11 +175,14 @@ class RowPrior(Stateful):
 
         first, *others = self._of_parts(sums, len(means))
         own = [sum((each[place] for each in others), start=found) for place, found in enumerate(first)]
-        moments, scatter, *of_rows = self._exchange.sum(*own)
-        weights = torch.cholesky_solve(moments, factor)
-        # As W solves (F^T F + ridge) W = F^T x, this is |x - F W|^2 with the part of the ridge.
-        scatter = scatter - moments.T @ weights + _SPREAD * self._identity
-        return weights, factor, sum(of_rows, scatter)
+        products, *of_rows = self._exchange.sum(*own)
+        return torch.cholesky_solve(products, factor), factor, _Sums(products, sum(of_rows[1:], of_rows[0]))
+
+    def _scatter(self, sums: _Sums, weights: Tensor) -> Tensor:
+        """The scatter of the rows around W^T f, and of W around 0, with what its prior has."""
+        across = sums.products.T @ weights
+        of_weights = weights.T @ (self._gram @ weights + self._ridge[:, None] * weights)
+        return sums.squares - across - across.T + of_weights + _SPREAD * self._identity
 
     def _of_parts(self, of_part: Callable[[slice], Part], m: int) -> list[Part]:
         step = max(m, 1) if self.features.is_cuda else _ROWS

@@ -17,7 +17,7 @@ from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import Rows, each_part, equations, solve
+from air_recsys.nn.posterior.equations import Rows, each_part, equations, gaussians
 from air_recsys.nn.posterior.prior import expected_scales
 from air_recsys.nn.posterior.triangles import positions_in_triangle
 from air_recsys.storage.threads import one_thread
@@ -48,9 +48,9 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     def solved(part: slice) -> Tensor:
         own, unsolved = system.block(part), []
         for _ in range(STEPS):
-            solution = solve(own, scales[part], prior_mean[part], known.precision)
-            unsolved.append(solution.unsolved)
-            means[part], covariances[part] = solution.mean, solution.covariance()
+            found = gaussians(own, scales[part], prior_mean[part], known.precision)
+            means[part], covariances[part] = found.mean, found.covariance
+            unsolved.append(found.unsolved)
             scales[part] = expected_scales(counts[part], own.squared_errors(Rows(means[part], covariances[part])))
         return torch.stack(unsolved)
 

@@ -31,12 +31,12 @@ def regression(prior, rows):
     return inverse @ f.T @ x, inverse, x.T @ np.linalg.solve(of_rows, x) + SPREAD * np.eye(x.shape[1])
 
 
-def draws_of(prior, rows):
+def draws_of(prior, rows, momentum=0.0):
     """(W, S^-1, ridge) of many draws, each from where the prior stands."""
     start, generator, found = prior.state(), torch.Generator().manual_seed(0), []
     for _ in range(N_DRAWS):
         prior.load_state({name: value.clone() for name, value in start.items()})
-        prior.draw(Rows(rows), generator)
+        prior.draw(Rows(rows), generator, momentum)
         found.append([value.numpy().copy() for value in prior.state().values()])
     return [np.stack(values) for values in zip(*found, strict=True)]
 
@@ -75,8 +75,10 @@ def test_an_update_is_the_mode_of_both_and_covariances_of_the_rows_add_to_their_
 
 def test_precisions_are_drawn_from_their_wishart_distribution():
     prior, rows = prior_and_rows(m=3)
-    _, _, scatter = regression(prior, rows)
-    scale, freedom = np.linalg.inv(scatter), 3 + 2 + 2  # rows, then d + 2
+    prior.weights = weights = torch.full((3, 2), 0.5, dtype=torch.float64)
+    rest, ridge = (rows - prior.features @ weights).numpy(), np.array([RIDGE, RIDGE, FREE])
+    scatter = rest.T @ rest + weights.numpy().T @ (ridge[:, None] * weights.numpy()) + SPREAD * np.eye(2)
+    scale, freedom = np.linalg.inv(scatter), 3 + 3 + 2 + 2  # rows, weights, then d + 2
     _, precisions, _ = draws_of(prior, rows)
     root = np.linalg.inv(np.linalg.cholesky(scale))
     standard = root @ precisions @ root.T
@@ -95,6 +97,17 @@ def test_weights_are_drawn_around_the_regression():
     along = errors @ np.linalg.cholesky(precisions)
     np.testing.assert_allclose(along.mean(axis=0), 0, atol=0.1)
     np.testing.assert_allclose(along.var(axis=0), 1, atol=0.1)
+
+
+def test_weights_that_are_drawn_with_momentum_go_past_their_mean():
+    prior, rows = prior_and_rows(scale=10.0)
+    mean, inverse, _ = regression(prior, rows)
+    prior.weights = torch.as_tensor(mean + 0.05)
+    weights, precisions, _ = draws_of(prior, rows, 0.8)
+    errors = np.linalg.inv(np.linalg.cholesky(inverse)) @ (weights - (mean - 0.8 * 0.05))
+    along = errors @ np.linalg.cholesky(precisions)
+    np.testing.assert_allclose(along.mean(axis=0), 0, atol=0.1)
+    np.testing.assert_allclose(along.var(axis=0), 1 - 0.8**2, atol=0.05)
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["heavy", "light"])
