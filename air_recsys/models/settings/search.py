@@ -13,8 +13,9 @@ from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalEr
 from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
+from air_recsys.models.solvers import AUTO
 from air_recsys.splits import random_holdout
-from air_recsys.training import GradientDescent, train
+from air_recsys.training import GradientDescent, Record, train
 
 HIDDEN = 0.1
 _LONGEST = 0.5  # trainings of one form in one round: longer ones rank no better
@@ -60,6 +61,7 @@ class Candidate:
     seed: int
     shares: list[float] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)  # squared, of the hidden ratings, a round each
+    fewer: dict[str, int] = field(default_factory=dict)  # epochs, where fewer of the exact ones are better
 
     @property
     def rmse(self) -> float:
@@ -74,21 +76,48 @@ class Candidate:
 
     def _trained(self, share: float) -> np.ndarray:
         failed = np.full(self.hidden.n_ratings, math.inf)
+        by_exact_epochs: dict[int, np.ndarray] = {}
+        callbacks = []
         try:
-            trainer = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
+            judges = isinstance(self.engine, ObjectiveEngine) and self.engine.exact_epochs(self.shown) > 0
+            start = self.shown, self.hidden if judges else None, np.random.default_rng(self.seed)
+            trainer = self.engine.start(*start)
             if isinstance(trainer, GradientDescent):
-                trainer.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
+                trainer.shorten(share)
+                n_descent, last = trainer.plan.n_descent, trainer.plan.exact_epochs
+
+                def judge(record: Record) -> None:
+                    if record.epoch >= n_descent:
+                        by_exact_epochs[record.epoch - n_descent] = trainer.squared_errors().double().cpu().numpy()
+
+                callbacks = [judge] if judges else []
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainer)
+            result = train(trainer, callbacks=callbacks)
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):
             return failed
         if result.error is not None:
             raise result.error
+        if by_exact_epochs:
+            return self._best_of(by_exact_epochs, last)
         scores = self.engine.factors().scores(self.hidden.user_index, self.hidden.item_index)
         return (scores - self.hidden.ratings) ** 2
+
+
+    def _best_of(self, by_exact_epochs: dict[int, np.ndarray], last: int) -> np.ndarray:
+        """The errors after all exact epochs, or after the number of them that is better by more than chance."""
+        assert isinstance(self.engine, ObjectiveEngine)
+        best, errors = min(by_exact_epochs.items(), key=lambda each: each[1].mean())
+        if not _is_above_chance(by_exact_epochs[last] - errors):
+            best, errors = last, by_exact_epochs[last]
+        self.fewer = {}
+        if best < last and self.engine.terms.exact_epochs == AUTO:
+            self.fewer = {"exact_epochs": best}
+            if self.engine.descent.n_epochs == AUTO or "n_epochs" in self.form.values:
+                self.fewer["n_epochs"] = self.engine.plan(self.shown).n_descent + best
+        return errors
 
 
 def _compete(candidates: list[Candidate], budget: float) -> None:
@@ -122,7 +151,7 @@ def selection_of(candidates: list[Candidate], interrupted: bool) -> Selection:
         for share, errors in zip(candidate.shares, candidate.errors, strict=True)
     )
     line = _line(best, default, candidates) + ("; the search was interrupted" if interrupted else "")
-    return Selection(best.form.values, best.form.name, trials, line, interrupted)
+    return Selection(best.form.values | best.fewer, best.form.name, trials, line, interrupted)
 
 
 def _is_better(candidate: Candidate, default: Candidate) -> bool:
@@ -136,6 +165,11 @@ def _is_better(candidate: Candidate, default: Candidate) -> bool:
     if not math.isfinite(default.rmse):
         return True
     gains = default.errors[last] * _still_to_fall(default) ** 2 - candidate.errors[last]
+    return _is_above_chance(gains)
+
+
+def _is_above_chance(gains: np.ndarray) -> bool:
+    """Whether gains have a mean above their standard error, and not by a single one."""
     above_chance = float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
     return above_chance and float(gains.sum()) > float(gains.max())
 
