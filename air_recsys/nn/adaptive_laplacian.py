@@ -57,9 +57,7 @@ class AdaptiveLaplacian(Protocol):
         return None
 
     def restart(self) -> None:
-        """Give all edges of a row the same weight."""
-        for logits in self.parts:
-            logits.zero_()
+        """Give the few edges of a row the same weight."""
 
     def sharpen(self, points: Tensor, weighted: Tensor) -> None:
         """Move weight to the edges that are shorter than their row's weighted mean, see `sharpen_rows`."""
@@ -81,7 +79,7 @@ _SHARPENING, _EQUAL = 0.2, 3e-3
 
 
 def sharpen_rows(logits: Tensor, distances: Tensor, points: Tensor, weighted: Tensor) -> None:
-    r"""Move the logits W of rows, in place, by a step that does not depend on the unit of the distances D:
+    r"""Move the logits W of rows, in place, by a step that does not depend on the unit of the distances D.
 
     .. math:: W_{ij} \leftarrow W_{ij} - 0.2\, (e_i - D_{ij}) / (e_i + D_{ij} + 0.003\, \bar D), \qquad
         e_i = \sum_j P_{ij} D_{ij}
@@ -224,6 +222,10 @@ class SparseLaplacian(AdaptiveLaplacian):
         self._set_neighbors(search_for(len(points))(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 
+    def restart(self) -> None:
+        """Give the edges of a row the same weight."""
+        self.logits.zero_()
+
     def sharpen(self, points: Tensor, weighted: Tensor) -> None:
         """Move weight to the edges that are shorter than their row's weighted mean; of a graph in one part."""
         sharpen_rows(self.logits, self._edge_distances(points, weighted, 0), points, weighted)
@@ -302,7 +304,7 @@ class JoinedLaplacian(AdaptiveLaplacian):
         self.parts = learned.parts
         self.adjacency, self.refresh = learned.adjacency, learned.refresh
         self.state, self.load_state = learned.state, learned.load_state
-        self.sharpen = learned.sharpen
+        self.restart, self.sharpen = learned.restart, learned.sharpen
 
     def fixed(self) -> FixedLaplacian:
         """Return the sum of both as a graph that stays."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from air_recsys.nn.objective import FullWidthObjective, Objective
+from air_recsys.nn.objective import FullWidthObjective, Graph, Objective
 from air_recsys.nn.terms import Quadratic, TotalVariation
 
 _PRODUCTS = 10
@@ -30,8 +30,8 @@ def exact_epoch(objective: Objective, *, first: bool) -> None:
 def completed_exactly(objective: FullWidthObjective, start: Tensor, n_products: int = _PRODUCTS) -> Tensor:
     """The X (m, n) that minimises the objective with its present graphs, by so many steps from a start."""
     targets, weights = objective.dense
-    forms = [*_graph_forms(objective), *(term.near(start) for term in objective.terms if isinstance(term, TotalVariation))]
-    diagonal = weights + sum(form.diagonal for form in forms)
+    varying = [term for term in objective.terms if isinstance(term, TotalVariation)]
+    forms = [*_graph_forms(objective), *(term.near(start) for term in varying)]
 
     def product(matrix: Tensor) -> Tensor:
         total = weights * matrix
@@ -39,19 +39,24 @@ def completed_exactly(objective: FullWidthObjective, start: Tensor, n_products: 
             total += form.product(matrix)
         return total
 
+    diagonal = weights.clone()
+    for form in forms:
+        diagonal += form.diagonal
     return _solved(Quadratic(product, diagonal), weights * targets, start, n_products)
 
 
 def _graph_forms(objective: FullWidthObjective) -> list[Quadratic]:
-    forms = []
-    if objective.row_graph is not None:
-        rows, by_row = objective.row_graph.laplacian.fixed(), objective.row_graph.strength * objective.size
-        forms.append(Quadratic(lambda matrix: rows.product(matrix).mul_(by_row), by_row * rows.degree))
-    if objective.column_graph is not None:
-        columns, by_column = objective.column_graph.laplacian.fixed(), objective.column_graph.strength * objective.size
-        form = lambda matrix: columns.product(matrix.T.contiguous()).mul_(by_column).T  # noqa: E731
-        forms.append(Quadratic(form, by_column * columns.degree.T))
-    return forms
+    sides = (objective.row_graph, objective.column_graph)
+    return [_graph_form(graph, objective.size, side) for side, graph in enumerate(sides) if graph is not None]
+
+
+def _graph_form(graph: Graph, size: int, side: int) -> Quadratic:
+    laplacian, strength = graph.laplacian.fixed(), graph.strength * size
+    if side == 0:
+        return Quadratic(lambda matrix: laplacian.product(matrix).mul_(strength), strength * laplacian.degree)
+    return Quadratic(
+        lambda matrix: laplacian.product(matrix.T.contiguous()).mul_(strength).T, strength * laplacian.degree.T
+    )
 
 
 def _solved(form: Quadratic, right: Tensor, start: Tensor, n_products: int) -> Tensor:

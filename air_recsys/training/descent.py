@@ -74,15 +74,18 @@ class GradientDescent(Trainer):
         return super().is_due(position) or position - self.plan.n_descent in EXACT_RECORDS
 
     def advance(self, position: int) -> None:
-        """Take the steps of an epoch, and let the graphs choose their edges anew where that is due."""
+        """Take the steps of an epoch, and let the graphs choose their edges anew where that is due; or complete X."""
         if position >= self.plan.n_descent:
-            self._has_gradients = False
-            return exact_epoch(self.objective, first=position == self.plan.n_descent)
+            exact_epoch(self.objective, first=position == self.plan.n_descent)
+        else:
+            self._descend(position)
+        self._has_gradients = False
+
+    def _descend(self, position: int) -> None:
         n_batches = len(self.objective.batches)
         for batch in range(n_batches):
             rate = self._learning_rate(position + batch / n_batches)
             self._stepper.step(batch, rate, evaluated=self._has_gradients)
-        self._has_gradients = False
         reached = position + 1
         if reached < self.plan.n_descent and reached % self.plan.graph_refresh == 0:
             self._refresh_graphs()

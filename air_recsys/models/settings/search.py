@@ -61,7 +61,7 @@ class Candidate:
     seed: int
     shares: list[float] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)  # squared, of the hidden ratings, a round each
-    fewer: dict[str, int] = field(default_factory=dict)  # epochs, where fewer of the exact ones are better
+    fewer: dict[str, int] = field(default_factory=dict)  # values of a training with fewer exact epochs, if better
 
     @property
     def rmse(self) -> float:
@@ -76,48 +76,51 @@ class Candidate:
 
     def _trained(self, share: float) -> np.ndarray:
         failed = np.full(self.hidden.n_ratings, math.inf)
-        by_exact_epochs: dict[int, np.ndarray] = {}
-        callbacks = []
+        completes = isinstance(self.engine, ObjectiveEngine) and self.engine.exact_epochs(self.shown) > 0
+        by_epoch: dict[int, np.ndarray] = {}
         try:
-            judges = isinstance(self.engine, ObjectiveEngine) and self.engine.exact_epochs(self.shown) > 0
-            start = self.shown, self.hidden if judges else None, np.random.default_rng(self.seed)
-            trainer = self.engine.start(*start)
+            held_out = self.hidden if completes else None
+            trainer = self.engine.start(self.shown, held_out, np.random.default_rng(self.seed))
             if isinstance(trainer, GradientDescent):
                 trainer.shorten(share)
-                n_descent, last = trainer.plan.n_descent, trainer.plan.exact_epochs
-
-                def judge(record: Record) -> None:
-                    if record.epoch >= n_descent:
-                        by_exact_epochs[record.epoch - n_descent] = trainer.squared_errors().double().cpu().numpy()
-
-                callbacks = [judge] if judges else []
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainer, callbacks=callbacks)
+            result = train(trainer, callbacks=[_judge(trainer, by_epoch)] if completes else [])
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):
             return failed
         if result.error is not None:
             raise result.error
-        if by_exact_epochs:
-            return self._best_of(by_exact_epochs, last)
+        if by_epoch:
+            return self._best_of(by_epoch)
         scores = self.engine.factors().scores(self.hidden.user_index, self.hidden.item_index)
         return (scores - self.hidden.ratings) ** 2
 
-
-    def _best_of(self, by_exact_epochs: dict[int, np.ndarray], last: int) -> np.ndarray:
-        """The errors after all exact epochs, or after the number of them that is better by more than chance."""
+    def _best_of(self, by_epoch: dict[int, np.ndarray]) -> np.ndarray:
+        """The errors after all exact epochs, or after fewer of them where these are better by more than chance."""
         assert isinstance(self.engine, ObjectiveEngine)
-        best, errors = min(by_exact_epochs.items(), key=lambda each: each[1].mean())
-        if not _is_above_chance(by_exact_epochs[last] - errors):
-            best, errors = last, by_exact_epochs[last]
+        last = max(by_epoch)
+        best = min(by_epoch, key=lambda count: by_epoch[count].mean())
         self.fewer = {}
-        if best < last and self.engine.terms.exact_epochs == AUTO:
-            self.fewer = {"exact_epochs": best}
-            if self.engine.descent.n_epochs == AUTO or "n_epochs" in self.form.values:
-                self.fewer["n_epochs"] = self.engine.plan(self.shown).n_descent + best
-        return errors
+        if getattr(self.engine.terms, "exact_epochs", 0) != AUTO or not _is_above_chance(
+            by_epoch[last] - by_epoch[best]
+        ):
+            return by_epoch[last]
+        self.fewer = {"exact_epochs": best}
+        if self.engine.descent.n_epochs == AUTO or "n_epochs" in self.form.values:
+            self.fewer["n_epochs"] = self.engine.plan(self.shown).n_descent + best
+        return by_epoch[best]
+
+
+def _judge(trainer: GradientDescent, by_epoch: dict[int, np.ndarray]) -> Callable[[Record], None]:
+    """A callback that keeps the squared errors on the hidden ratings by the number of exact epochs."""
+
+    def judge(record: Record) -> None:
+        if record.epoch >= trainer.plan.n_descent:
+            by_epoch[record.epoch - trainer.plan.n_descent] = trainer.squared_errors().double().cpu().numpy()
+
+    return judge
 
 
 def _compete(candidates: list[Candidate], budget: float) -> None:
