@@ -78,14 +78,16 @@ class Candidate:
         failed = np.full(self.hidden.n_ratings, math.inf)
         completes = isinstance(self.engine, ObjectiveEngine) and self.engine.exact_epochs(self.shown) > 0
         by_epoch: dict[int, np.ndarray] = {}
+        callbacks = []
         try:
             held_out = self.hidden if completes else None
             trainer = self.engine.start(self.shown, held_out, np.random.default_rng(self.seed))
             if isinstance(trainer, GradientDescent):
                 trainer.shorten(share)
+                callbacks = [_judge(trainer, by_epoch)] if completes else []
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainer, callbacks=[_judge(trainer, by_epoch)] if completes else [])
+            result = train(trainer, callbacks=callbacks)
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):
