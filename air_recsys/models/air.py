@@ -74,7 +74,7 @@ class AIR(OffersPresets, FindsSettings):
         both cases strengths of given graphs are chosen on hidden ratings, see `air_recsys.models.settings.search`.
         Parameters with a value are never changed.
     search_budget : float
-        Maximum number of epochs of that search, as a multiple of the epochs of the training that follows it.
+        Maximum length of that search, in whole trainings of its forms.
     snapshot_epochs : sequence of int
         Epochs or sweeps at which both graphs are kept in `snapshots_`.
     pattern_graphs : bool or "auto"

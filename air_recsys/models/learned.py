@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
+from torch.nn import functional
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.rows import Side
-from air_recsys.storage.threads import in_workers
+from air_recsys.storage.threads import in_workers, torch_threads
 from air_recsys.training import Record
 
 _PAIRS = 2**16  # whose factors are held at a time
@@ -45,6 +47,17 @@ class Factors(NamedTuple):
         in_workers(multiply, range(0, users.size, _PAIRS), work=users.size * self.item_factors.shape[1])
         offsets = self.user_biases[users].astype(np.float64) + self.item_biases[items]
         return products + offsets + self.mean  # in float64: the mean may be far larger than all else
+
+    def balanced(self) -> Self:
+        """The same scores by factors whose columns are singular vectors, equally long on both sides."""
+        width = self.user_factors.shape[1]
+        with torch_threads(1):  # several may round otherwise
+            completed = torch.from_numpy(self.user_factors @ self.item_factors.T).double()
+            left, values, right = torch.linalg.svd(completed, full_matrices=False)
+        sides = (left * values.sqrt(), right.T * values.sqrt())
+        padded = (functional.pad(side, (0, width - side.shape[1])) for side in sides)
+        users, items = (side.numpy().astype(self.user_factors.dtype) for side in padded)
+        return self._replace(user_factors=users, item_factors=items)
 
     def of(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """The factors and the biases of users or of items."""

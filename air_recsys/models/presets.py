@@ -34,6 +34,7 @@ PRESETS: dict[str, Preset] = {
             "adam": {
                 "schedule": "cosine",
                 "n_epochs": "auto",
+                "exact_epochs": "auto",
                 "learning_rate": "auto",
                 "graph_rate": "auto",
                 "init_mean": 0.0,

@@ -155,6 +155,11 @@ class Adam(Regularization, Descent, Solver):
         Penalties, biases, unit and start, see `Descent`.
     user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
         The graph and smoothness terms, see `Regularization`.
+    exact_epochs : int or "auto"
+        The last epochs, at most `n_epochs`, that complete the matrix exactly in place of Adam's steps: each moves the
+        weights of the graphs to short edges and solves for X, see `air_recsys.nn.exact`. Needs full width, learned
+        graphs with adjacency="row_softmin", and no penalties, biases, batches or transforms. "auto" is 60, at most a
+        tenth of `n_epochs`, and 0 if these do not hold.
     user_graph_strength, item_graph_strength : float or "auto"
         Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the ten rows
         with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 0.7
@@ -169,6 +174,7 @@ class Adam(Regularization, Descent, Solver):
     name: ClassVar[str] = "adam"
     unit: ClassVar[str] = "epoch"
 
+    exact_epochs: int | str = integer(0, besides=("auto",))
     user_graph_strength: float | str = real("auto", besides=("auto",))
     item_graph_strength: float | str = real("auto", besides=("auto",))
 

@@ -56,12 +56,41 @@ class AdaptiveLaplacian(Protocol):
         """Choose the edges anew; return what moves per-edge optimiser state to the new edges, if there is a choice."""
         return None
 
+    def restart(self) -> None:
+        """Give the few edges of a row the same weight."""
+
+    def sharpen(self, points: Tensor, weighted: Tensor) -> None:
+        """Move weight to the edges that are shorter than their row's weighted mean, see `sharpen_rows`."""
+
+    def fixed(self) -> FixedLaplacian:
+        """Return the present graph as one that stays."""
+        logits = self.parts[0]
+        return FixedLaplacian(self.adjacency(), dtype=logits.dtype, device=logits.device)
+
     def state(self) -> dict[str, Tensor]:
         """Return copies of the tensors that define the graph."""
         return {}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to a graph that `state` returned."""
+
+
+_SHARPENING, _EQUAL = 0.2, 3e-3
+
+
+def sharpen_rows(logits: Tensor, distances: Tensor, points: Tensor, weighted: Tensor) -> None:
+    r"""Move the logits W of rows, in place, by a step that does not depend on the unit of the distances D.
+
+    .. math:: W_{ij} \leftarrow W_{ij} - 0.2\, (e_i - D_{ij}) / (e_i + D_{ij} + 0.003\, \bar D), \qquad
+        e_i = \sum_j P_{ij} D_{ij}
+
+    These are the signs of AIR's gradient. With the mean distance of all pairs in the denominator, edges between rows
+    that are equal but for rounding stay equal: else they would part, and groups with them.
+    """
+    mean = squared_norms(points, weighted).mean() - torch.dot(points.mean(0), weighted.mean(0))  # half of mean D
+    short = (torch.softmax(-logits, dim=1) * distances).sum(dim=1, keepdim=True)  # e, (m, 1)
+    floor = (2 * _EQUAL * mean).clamp(min=torch.finfo(logits.dtype).tiny)
+    logits.sub_((short - distances).div_(distances + (short + floor)), alpha=_SHARPENING)
 
 
 class DenseLaplacian(AdaptiveLaplacian):
@@ -116,6 +145,10 @@ class DenseLaplacian(AdaptiveLaplacian):
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
         return sp.csr_array(self._term(self.logits, torch.zeros_like(self.logits)).adjacency.cpu().numpy())
+
+    def sharpen(self, points: Tensor, weighted: Tensor) -> None:
+        """Move weight to the edges that are shorter than their row's weighted mean."""
+        sharpen_rows(self.logits, squared_distances(points, weighted), points, weighted)
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of the logits, and of the graph that stays until they are due again."""
@@ -189,6 +222,14 @@ class SparseLaplacian(AdaptiveLaplacian):
         self._set_neighbors(search_for(len(points))(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 
+    def restart(self) -> None:
+        """Give the edges of a row the same weight."""
+        self.logits.zero_()
+
+    def sharpen(self, points: Tensor, weighted: Tensor) -> None:
+        """Move weight to the edges that are shorter than their row's weighted mean; of a graph in one part."""
+        sharpen_rows(self.logits, self._edge_distances(points, weighted, 0), points, weighted)
+
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m); edges that no row chose are absent."""
         return symmetric_graph(torch.softmax(-self.logits, dim=1)[:, 1:] / 2, self.neighbors[:, 1:])
@@ -235,12 +276,20 @@ class FixedLaplacian(AdaptiveLaplacian):
         else:
             self._weights = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
         ones = torch.ones(size, 1, dtype=dtype, device=device)
-        self._degree = self._weights @ ones if self._weights.is_sparse_csr else self._weights.sum(1, keepdim=True)
+        self.degree = self._weights @ ones if self._weights.is_sparse_csr else self._weights.sum(1, keepdim=True)
+
+    def product(self, points: Tensor) -> Tensor:
+        """Return L @ points."""
+        return self.degree * points - self._weights @ points
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points."""
-        smoothed = self._degree * points - self._weights @ points
+        smoothed = self.product(points)
         return torch.sum(weighted * smoothed).clamp(min=0), smoothed
+
+    def fixed(self) -> FixedLaplacian:
+        """Return the graph itself."""
+        return self
 
     def adjacency(self) -> sp.csr_array:
         """Return the graph as given."""
@@ -255,6 +304,12 @@ class JoinedLaplacian(AdaptiveLaplacian):
         self.parts = learned.parts
         self.adjacency, self.refresh = learned.adjacency, learned.refresh
         self.state, self.load_state = learned.state, learned.load_state
+        self.restart, self.sharpen = learned.restart, learned.sharpen
+
+    def fixed(self) -> FixedLaplacian:
+        """Return the sum of both as a graph that stays."""
+        both, logits = self._learned.adjacency() + self._share * self._given.adjacency(), self.parts[0]
+        return FixedLaplacian(sp.csr_array(both), dtype=logits.dtype, device=logits.device)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points of both; write the gradient of the part's logits."""

@@ -21,10 +21,6 @@ from torch import Tensor
 from torch.backends import mkldnn
 
 from air_recsys.exceptions import DeviceError, ParameterError
-from air_recsys.storage.threads import in_workers, torch_threads
-from air_recsys.storage.threads import one_thread as one_blas_thread
-
-__all__ = ["in_workers", "one_blas_thread", "torch_threads"]  # where they were before
 
 _LOGGER = logging.getLogger("air_recsys")
 _SMALLEST = 128  # rows and columns from which on oneDNN is the faster one

@@ -60,6 +60,14 @@ class DeepFactorization:
             self._prefixes.append(self._prefixes[-1] @ weight)
         return self._prefixes[-1], right
 
+    def hold(self, completed: Tensor) -> None:
+        """Set X, of full width, in place: the factor of the longer side is X, all others are identities."""
+        m, n = completed.shape
+        for weight in self.weights:
+            torch.nn.init.eye_(weight)
+        longer, values = (0, completed) if m > n else (-1, completed.T)
+        self.weights[longer].zero_()[:, : min(m, n)] = values
+
     def backward(self, grad_left: Tensor, grad_right: Tensor) -> None:
         """Write the gradient of every factor, given dF/dU and dF/dV for the U and V that `factors` returned last."""
         self.weights[-1].grad = grad_right

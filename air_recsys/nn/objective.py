@@ -166,6 +166,14 @@ class Objective:
                 carried += [(logits, partial(carry, part=part)) for part, logits in enumerate(laplacian.parts)]
         return carried
 
+    def sharpen_graphs(self, *, anew: bool) -> None:
+        """Choose the edges of all graphs and move weight to the shorter ones, from equal weights if `anew`."""
+        for laplacian, points, weighted in self._metric_rows(*self.factorization.factors()):
+            laplacian.refresh(points, weighted)
+            if anew:
+                laplacian.restart()
+            laplacian.sharpen(points, weighted)
+
     def predict_pairs(self, pattern: SparsePattern) -> Tensor:
         """Return the predictions at the positions of `pattern`, shape (nnz,)."""
         return pattern.sampled_product(*self._with_biases(*self.factorization.factors()))
@@ -267,11 +275,11 @@ class FullWidthObjective(Objective):
 
     def evaluate(self, batch: int = 0) -> Terms:
         """Return the terms of F at the current parameters and write every parameter's gradient."""
-        with fast_products(self._dense[0]):
+        with fast_products(self.dense[0]):
             return super().evaluate(batch)
 
     @cached_property
-    def _dense(self) -> tuple[Tensor, Tensor]:
+    def dense(self) -> tuple[Tensor, Tensor]:
         """Return targets and weights of all entries, (m, n) each."""
         pattern, values, observed = self.batches[0]
         targets = values.new_zeros(pattern.shape)
@@ -282,7 +290,7 @@ class FullWidthObjective(Objective):
 
     def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:
         completed = left @ right.T  # X, (m, n)
-        targets, weights = self._dense
+        targets, weights = self.dense
         residual = completed - targets
         if self.biases is not None:
             residual += self.biases[0][:, None]

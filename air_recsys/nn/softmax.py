@@ -29,8 +29,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from air_recsys.nn.devices import fast_products, in_workers, torch_threads
+from air_recsys.nn.devices import fast_products
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.storage.threads import in_workers, torch_threads
 
 _CHUNK_ENTRIES = 10_000_000  # exponentials held at a time
 _COLUMNS = 1024  # of a block, on a CPU

@@ -10,7 +10,7 @@ Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -35,6 +35,13 @@ class Term(Protocol):
     def rows(self, completed: Tensor) -> Tensor:
         """The rows whose graph is learned."""
         ...
+
+
+class Quadratic(NamedTuple):
+    """A quadratic form of X: its product with a matrix (m, n), and its diagonal (m, n)."""
+
+    product: Callable[[Tensor], Tensor]
+    diagonal: Tensor
 
 
 class TransformedEnergy:
@@ -78,10 +85,35 @@ class TotalVariation:
             steps = completed.diff(dim=axis)
             total = total + steps.abs().sum()
             slope = steps.sign_().mul_(scale)
-            length = slope.shape[axis]
-            gradient.narrow(axis, 1, length).add_(slope)
-            gradient.narrow(axis, 0, length).sub_(slope)
+            _add_at_ends(gradient, slope, axis, sign=-1)
         return scale * total
+
+    def near(self, completed: Tensor) -> Quadratic:
+        """Half of m n times the quadratic form that touches the total variation at X; steps below 0.1 count less."""
+        scales = []
+        diagonal = torch.zeros_like(completed)
+        for axis in (0, 1):
+            scale = (self._strength / 2) * completed.diff(dim=axis).square().add_(_SMALL_STEP**2).rsqrt_()
+            _add_at_ends(diagonal, scale, axis, sign=1)
+            scales.append(scale)
+
+        def product(matrix: Tensor) -> Tensor:
+            total = torch.zeros_like(matrix)
+            for axis, scale in enumerate(scales):
+                _add_at_ends(total, matrix.diff(dim=axis).mul_(scale), axis, sign=-1)
+            return total
+
+        return Quadratic(product, diagonal)
+
+
+_SMALL_STEP = 0.1
+
+
+def _add_at_ends(total: Tensor, steps: Tensor, axis: int, sign: int) -> None:
+    """Add what belongs to each step between neighbours to the later one and, by a sign, to the earlier one."""
+    length = steps.shape[axis]
+    total.narrow(axis, 1, length).add_(steps)
+    total.narrow(axis, 0, length).add_(steps, alpha=sign)
 
 
 def blocks(height: int, width: int, stride: int) -> Transform:

@@ -125,7 +125,7 @@ class _Course:
         """Keep, measure and record the state at a position as far as it is due; return whether training ends here."""
         trainer, fault = self.trainer, self._keep(position, interrupted)
         last = fault is not None or position == trainer.n_steps
-        due = last or position % trainer.evaluate_every == 0
+        due = last or trainer.is_due(position)
         if not (due or trainer.watches_every_step):
             return False
         measures = trainer.measure(position)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from air_recsys.nn.exact import exact_epoch
 from air_recsys.nn.objective import Objective, Observations, State
 from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
 from air_recsys.training.steps import make_stepper, moments_of
@@ -17,6 +18,8 @@ from air_recsys.training.trainer import Adjacencies, Measures, Record, Trainer
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
+EXACT_RECORDS = 0, 1, 2, 5, 10, 20, 40
+"""Exact epochs with a record, beside the last one."""
 
 
 class GradientDescent(Trainer):
@@ -66,24 +69,35 @@ class GradientDescent(Trainer):
         """Whether there are held-out entries."""
         return self._validation is not None
 
+    def is_due(self, position: int) -> bool:
+        """Whether there is a record: every `evaluate_every` epochs, and after some of the exact ones."""
+        return super().is_due(position) or position - self.plan.n_descent in EXACT_RECORDS
+
     def advance(self, position: int) -> None:
-        """Take the steps of an epoch, and let the graphs choose their edges anew where that is due."""
+        """Take the steps of an epoch, and let the graphs choose their edges anew where that is due; or complete X."""
+        if position >= self.plan.n_descent:
+            exact_epoch(self.objective, first=position == self.plan.n_descent)
+        else:
+            self._descend(position)
+        self._has_gradients = False
+
+    def _descend(self, position: int) -> None:
         n_batches = len(self.objective.batches)
         for batch in range(n_batches):
             rate = self._learning_rate(position + batch / n_batches)
             self._stepper.step(batch, rate, evaluated=self._has_gradients)
-        self._has_gradients = False
         reached = position + 1
-        if reached < self.n_steps and reached % self.plan.graph_refresh == 0:
+        if reached < self.plan.n_descent and reached % self.plan.graph_refresh == 0:
             self._refresh_graphs()
 
-    def shorten(self, n_epochs: int) -> None:
-        """Train for so many epochs in place of those of the plan.
+    def shorten(self, share: float) -> None:
+        """Train for a share of the epochs of the plan, and all of its exact ones.
 
         The step size falls to their end. The logits travel as far as in the whole training, and the edges are chosen
         anew as often, but no more than every tenth epoch.
         """
-        share = n_epochs / self.plan.n_epochs
+        n_descent = max(1, math.ceil(share * self.plan.n_descent))
+        share, n_epochs = n_descent / self.plan.n_descent, n_descent + self.plan.exact_epochs
         refresh = max(int(share * self.plan.graph_refresh), min(self.plan.graph_refresh, LEAST_REFRESH))
         self.plan, self.n_steps = replace(self.plan, n_epochs=n_epochs, graph_refresh=refresh), n_epochs
         if self.objective.logits():
@@ -96,7 +110,10 @@ class GradientDescent(Trainer):
                     moment.copy_(carry(moment))
 
     def _learning_rate(self, epoch: float) -> float:
-        return self.plan.learning_rate * SCHEDULES[self.plan.schedule](epoch / self.plan.n_epochs)
+        n_descent = self.plan.n_descent
+        if epoch > n_descent:
+            return math.nan
+        return self.plan.learning_rate * SCHEDULES[self.plan.schedule](epoch / n_descent)
 
     def measure(self, position: int) -> Measures:
         """The terms of the objective; with one batch the gradients of the next step are there afterwards."""
@@ -106,10 +123,13 @@ class GradientDescent(Trainer):
 
     def validation_error(self) -> float:
         """The root mean squared error on the held-out entries, NaN where there are none."""
-        if self._validation is None:
-            return math.nan
+        return math.nan if self._validation is None else float(self.squared_errors().mean().sqrt())
+
+    def squared_errors(self) -> Tensor:
+        """The squared errors on the held-out entries, in row-major order."""
+        assert self._validation is not None
         error = self.objective.predict_pairs(self._validation.pattern) - self._validation.values
-        return float(error.square().mean().sqrt()) * self._validation_unit
+        return error.mul_(self._validation_unit).square_()
 
     def problem(self, record: Record, first: Record | None) -> str | None:
         """The sign that the descent has diverged, and what to do; None where there is none."""

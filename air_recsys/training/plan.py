@@ -19,11 +19,17 @@ class Plan:
 
     n_epochs: int  # most passes over all observations: one step each, or one for every batch of the objective
     learning_rate: float  # Adam's step size for factors and biases
+    exact_epochs: int = 0  # how many of the epochs, the last, complete the matrix exactly
     schedule: str = "constant"  # a key of `SCHEDULES`
     graph_rate: float = 1.0  # step size of the graphs' logits as a multiple of `learning_rate`
     graph_refresh: int = 100  # epochs between two choices of a sparse graph's edges
     evaluate_every: int = 50  # epochs between two records
     stopping_delta: float | None = None  # the paper's rule: stop once m n |F(t+1) - F(t)| falls below it
+
+    @property
+    def n_descent(self) -> int:
+        """The epochs of Adam's steps."""
+        return self.n_epochs - self.exact_epochs
 
 
 def constant(progress: float) -> float:

@@ -108,6 +108,10 @@ class Trainer(Protocol):
         """Whether there are held-out entries."""
         return False
 
+    def is_due(self, position: int) -> bool:
+        """Whether the state at a position has a record, beside the last one."""
+        return position % self.evaluate_every == 0
+
     def advance(self, position: int) -> None:
         """Take the step from `position` to the next one."""
         ...

@@ -23,7 +23,7 @@ import pandas as pd
 
 from air_recsys.models import AIR
 from air_recsys.models.state import FittedState
-from air_recsys.nn.devices import torch_threads
+from air_recsys.storage.threads import torch_threads
 from air_recsys.storage.validation import check_integer
 
 Answer = list[np.ndarray]

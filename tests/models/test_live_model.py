@@ -36,7 +36,7 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.models import BiasModel
 from air_recsys.models.state import FittedState, lock_of
-from air_recsys.nn.devices import torch_threads
+from air_recsys.storage.threads import torch_threads
 
 
 def table(seed: int = 0, n_users: int = 30, n_items: int = 20) -> pd.DataFrame:

@@ -24,13 +24,15 @@ CASES = {
     "adam": {"solver": "adam", "n_epochs": 30, "evaluate_every": 5, "graph_refresh": 7},
     "validated": {"solver": "adam", "n_epochs": 30, "validation_fraction": 0.2, "patience": 9, "evaluate_every": 2},
     "dense": {"solver": "adam", "n_epochs": 30, "graph_neighbors": None, "graph_every": 4},
+    "exact": {"solver": "adam", "preset": "completion", "n_factors": None, "n_epochs": 30, "exact_epochs": 20},
     "variational": {"solver": "variational", "n_sweeps": 30, "snapshot_epochs": (0, 5, 20)},
     "langevin": {"solver": "langevin", "n_sweeps": 30, "validation_fraction": 0.2},
 }
 
 
 def make(**options):
-    return AIR.for_ratings(**{"n_factors": 3, **CPU} | options)
+    preset = options.pop("preset", "ratings")
+    return AIR.of_preset(preset, **{"n_factors": 3, "settings": "fixed", **CPU} | options)
 
 
 @cache

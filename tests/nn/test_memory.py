@@ -132,7 +132,7 @@ def test_each_part_is_what_its_tensors_hold(sizes, settings):
     assert counted <= plan.graphs * 1.005
     assert plan.graphs <= 1.02 * counted
     starts = 4 * (sizes.n_rows + sizes.n_columns + 2) * len(objective.batches)  # not planned
-    entries = held(list(objective.batches), vars(objective).get("_dense", ()))
+    entries = held(list(objective.batches), vars(objective).get("dense", ()))
     assert plan.ratings == entries - starts
     assert all(isinstance(part, int) for part in plan)
 

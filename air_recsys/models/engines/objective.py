@@ -19,6 +19,7 @@ from air_recsys.models.engines.scaling import (
     counted_ratings,
     edges_per_node,
     epochs_of,
+    exact_epochs_of,
     graph_strength,
     logits_rate,
     start_width,
@@ -29,7 +30,7 @@ from air_recsys.models.engines.scaling import (
 from air_recsys.models.engines.transforms import parse_transforms
 from air_recsys.models.given import graph_of
 from air_recsys.models.learned import Factors
-from air_recsys.models.solvers import STRENGTH_NAMES, Adam, Descent, Regularization
+from air_recsys.models.solvers import AUTO, STRENGTH_NAMES, Adam, Descent, Regularization
 from air_recsys.nn.build import Beside, Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan, memory_plan, smaller
@@ -55,7 +56,28 @@ class ObjectiveEngine:
 
     def n_steps(self, data: Interactions) -> int:
         """The number of epochs."""
-        return epochs_of(self.descent.n_epochs, data)
+        return epochs_of(self.descent.n_epochs, data, self.exact_epochs(data))
+
+    def exact_epochs(self, data: Interactions) -> int:
+        """The last epochs, which complete the matrix exactly."""
+        asked = getattr(self.terms, "exact_epochs", 0)
+        if asked == AUTO and self._bars_exact_epochs(data):
+            return 0
+        return exact_epochs_of(asked, self.descent.n_epochs)
+
+    def _bars_exact_epochs(self, data: Interactions) -> str:
+        """The parameter that leaves no exact epochs, and what it would have to be; "" where there is none."""
+        descent, terms = self.descent, self.terms
+        needs = {
+            "n_factors=None": self.is_full_width(data),
+            "adjacency='row_softmin'": self.setup.adjacency == "row_softmin",
+            "weight_decay=0": self.is_exact,
+            "biases=False": not descent.biases,
+            "n_batches=1": descent.n_batches == 1,
+            "graph_every=1": terms.graph_every == 1,
+            "no transforms": not terms.transforms,
+        }
+        return next((need for need, met in needs.items() if not met), "")
 
     def values(self, data: Interactions) -> dict[str, Any]:
         """The numbers behind the parameters that are "auto"."""
@@ -64,6 +86,7 @@ class ObjectiveEngine:
             "n_factors": settings.width,
             "graph_neighbors": settings.n_neighbors,
             "n_epochs": plan.n_epochs,
+            "exact_epochs": plan.exact_epochs,
             "learning_rate": plan.learning_rate,
             "init_std": settings.init[1],
             "graph_rate": plan.graph_rate / self.terms.graph_every,
@@ -128,6 +151,14 @@ class ObjectiveEngine:
                 f"graph_every={terms.graph_every}"
             )
         self._check_full_width(data, bool(transforms))
+        self._check_exact_epochs(data)
+
+    def _check_exact_epochs(self, data: Interactions) -> None:
+        exact_epochs = self.exact_epochs(data)
+        if exact_epochs > 0 and (need := self._bars_exact_epochs(data)):
+            raise ParameterError(f"exact_epochs needs {need}, found exact_epochs={exact_epochs}")
+        if exact_epochs > (n_epochs := self.n_steps(data)):
+            raise ParameterError(f"exact_epochs must be at most n_epochs, {n_epochs}, found {exact_epochs}")
 
     def _check_full_width(self, data: Interactions, transforms: bool) -> None:
         width, terms, full_width = self.width(data), self.terms, self.is_full_width(data)
@@ -188,12 +219,14 @@ class ObjectiveEngine:
 
     def plan(self, data: Interactions) -> Plan:
         """The plan of the training."""
-        descent, n_epochs = self.descent, self.n_steps(data)
+        descent, n_epochs, exact_epochs = self.descent, self.n_steps(data), self.exact_epochs(data)
         rate = step_size(descent.learning_rate, data, self.width(data), descent.depth)
-        graph_rate = logits_rate(self.terms.graph_rate, rate, n_epochs * descent.n_batches)
+        n_steps = max(1, n_epochs - exact_epochs) * descent.n_batches
+        graph_rate = logits_rate(self.terms.graph_rate, rate, n_steps, exact=exact_epochs > 0)
         return Plan(
             n_epochs=n_epochs,
             learning_rate=rate,
+            exact_epochs=exact_epochs,
             schedule=self.descent.schedule,
             graph_rate=graph_rate * self.terms.graph_every,
             graph_refresh=steps_between_choices(self.setup.graph_refresh, n_epochs),
@@ -240,7 +273,9 @@ class ObjectiveEngine:
         settings = replace(self.settings(training), beside=self._beside(training))
         self._objective = build_objective(self._observations(training, scaling), settings, rng)
         validation = None if held_out is None else self._observations(held_out, scaling)
-        return GradientDescent(self._objective, self.plan(training), validation, scaling.unit)
+        plan = self.plan(training)
+        self._is_completed = plan.exact_epochs > 0
+        return GradientDescent(self._objective, plan, validation, scaling.unit)
 
     def _beside(self, data: Interactions) -> tuple[Beside, Beside]:
         """The graphs of what is known that are in the objective, and their strengths."""
@@ -257,7 +292,8 @@ class ObjectiveEngine:
 
     def factors(self) -> Factors:
         """The factors of the present state, in the unit of the ratings."""
-        return factors_of(self._objective, self._scaling)
+        found = factors_of(self._objective, self._scaling)
+        return found.balanced() if self._is_completed else found
 
     def equations(self) -> ObjectiveRows:
         """The equations of a row."""

@@ -19,6 +19,7 @@ _SAME = 1e-12  # relative range of ratings below which they count as equal
 _DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values of the ratings preset were chosen
 # Chosen on validation parts of Syn-Netflix and of made matrices, see benchmarks/reports/accuracy.md.
 _EPOCHS, _CELLS, _STEP, _START, _TRAVEL = 6000, 30_000, 0.3, 0.03, 30.0
+_EXACT, _BEFORE_EXACT, _TRAVEL_BEFORE_EXACT = 60, 600, 12.0
 _REFRESH = 100
 RESIDUALS = 8.0  # strength of what the item graph carries, see benchmarks/reports/graph-residuals.md
 _FULL_WIDTH, _NARROW = 500, 64  # rows and columns up to which a matrix is completed as a whole, and the width above
@@ -121,12 +122,24 @@ def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int 
     return None if n_rows is not None and n_rows <= _ALL_PAIRS else _EDGES
 
 
-def epochs_of(value: int | str, data: Interactions) -> int:
-    """The epochs of a training; "auto" is 6,000 up to 30,000 cells, and fewer, down to 3,000, above."""
+def epochs_of(value: int | str, data: Interactions, exact_epochs: int = 0) -> int:
+    """The epochs of a training; "auto" is 6,000 up to 30,000 cells, and fewer, down to 3,000, above.
+
+    Before exact epochs it is 600.
+    """
     if not isinstance(value, str):
         return value
+    if exact_epochs > 0:
+        return _BEFORE_EXACT + exact_epochs
     cells = data.n_users * data.n_items
     return int(min(max(_EPOCHS * math.sqrt(_CELLS / cells), _EPOCHS / 2), _EPOCHS))
+
+
+def exact_epochs_of(value: int | str, n_epochs: int | str) -> int:
+    """The exact epochs of a training that can have some; "auto" is 60, and at most a tenth of its epochs."""
+    if not isinstance(value, str):
+        return value
+    return _EXACT if isinstance(n_epochs, str) else min(_EXACT, n_epochs // 10)
 
 
 def step_size(value: float | str, data: Interactions, width: int | None, depth: int) -> float:
@@ -151,15 +164,16 @@ def start_width(value: float | str, data: Interactions, width: int | None, depth
     return (_START / wide ** ((depth - 1) / 2)) ** (1 / depth)
 
 
-def logits_rate(value: float | str, learning_rate: float, n_steps: int) -> float:
+def logits_rate(value: float | str, learning_rate: float, n_steps: int, *, exact: bool = False) -> float:
     """The step size of the logits as a multiple of that of the factors.
 
-    "auto" lets them travel by 30 in the whole training, and by at most 1 in a step.
+    "auto" lets them travel by 30 in the whole training, by 12 before exact epochs, and by at most 1 in a step.
 
     Adam moves a logit by about its step size in every step, however weak the energy: the product of both rates and
     the number of steps decides how far the graphs can narrow.
     """
-    return min(_TRAVEL / n_steps, 1.0) / learning_rate if isinstance(value, str) else float(value)
+    travel = _TRAVEL_BEFORE_EXACT if exact else _TRAVEL
+    return min(travel / n_steps, 1.0) / learning_rate if isinstance(value, str) else float(value)
 
 
 def steps_between_choices(value: int | str | None, n_epochs: int) -> int:

@@ -42,7 +42,8 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
-from air_recsys.nn.devices import fast_products, in_workers, one_blas_thread
+from air_recsys.nn.devices import fast_products
+from air_recsys.storage.threads import in_workers, one_thread
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
@@ -341,7 +342,7 @@ class HeldOut:
             scores = hide(score(block), self._seen, block.start)
             return top_of_rows(scores, self._k)
 
-        with one_blas_thread():
+        with one_thread():
             return np.concatenate(in_workers(ranked, self._blocks))
 
     def measure(self, settings: RankerSettings) -> dict[str, tuple[float, float]]:

@@ -22,7 +22,7 @@ from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.allowed import among
 from air_recsys.models.ranking.catalogue import eps_of_single_products
 from air_recsys.models.ranking.top_items import hide
-from air_recsys.nn.devices import in_workers
+from air_recsys.storage.threads import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds
 _FEWEST_USERS, _ENOUGH_USERS = 64, 128  # of a block, for products of matrices

@@ -36,7 +36,7 @@ from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer, ScaledColumns
-from air_recsys.nn.devices import in_workers, one_blas_thread
+from air_recsys.storage.threads import in_workers, one_thread
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import row_pattern
 
@@ -134,7 +134,7 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
     from scipy.linalg import get_lapack_funcs
 
     factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (matrix,)))
-    with one_blas_thread() if len(matrix) <= _SMALL else nullcontext():
+    with one_thread() if len(matrix) <= _SMALL else nullcontext():
         factor, failed = factorize(matrix, lower=0, overwrite_a=1)
         if failed:
             raise DataError(f"expected a positive definite matrix, found one that is not at row {failed}")
@@ -167,7 +167,7 @@ def neighborhood_weights(
     def solved(some: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         return [_regression(products, own, item, nearest, penalty) for item in some.tolist()]
 
-    with one_blas_thread():
+    with one_thread():
         found = in_workers(solved, np.array_split(items, 1 + items.size // _SOLVED))
     columns_of = itertools.chain.from_iterable(found)
     indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))

@@ -115,9 +115,18 @@ def _check_brightness(pixels: np.ndarray) -> None:
         raise DataError(f"expected observed pixels in [0, 1], found {pixels.min():g}..{pixels.max():g}")
 
 
+_OF_ROWS: dict[str, Any] = {
+    "learning_rate": 1e-2,
+    "init_mean": 0.0,
+    "init_std": 0.03,
+    "n_epochs": 120,
+    "exact_epochs": 60,
+    "tv_reg": 0.03,
+}
+
 MODELS: dict[str, Callable[[], Recommender]] = {
     "patches": PatchAIR,
-    "rows": lambda: AIR(solver=Adam(learning_rate=3e-3, init_mean=0.0, init_std=0.03, n_epochs=4000, tv_reg=0.03)),
+    "rows": lambda: AIR(graph_neighbors=10, solver=Adam(**_OF_ROWS)),
     "pnmc": PNMC,
 }
 """Models by name: AIR on overlapping patches, AIR on rows and columns with total variation, and PNMC."""

@@ -16,7 +16,7 @@ from air_recsys.models.ratings import is_binary, only_likes
 _SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups of few rows
 _OF_ALL_PAIRS = 1 / 2  # the same, where every pair has an edge: for noisy values in groups of many rows
 _SMALL, _WEAK = 1e-6, 1e-3  # of the start of the product, and of the strengths: low rank without groups
-_VARIATION, _PICTURE_EPOCHS = 0.15, 1500
+_VARIATION, _PICTURE_EPOCHS, _EXACT_OF_PICTURE = 0.15, 1500, 60
 _SMOOTH, _BORDERS = 0.4, 0.5
 _FEWEST_RATINGS, _FEWEST_ROWS = 200, 8
 
@@ -65,6 +65,7 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
             "small start",
             {
                 "init_std": settings.init[1] * _SMALL ** (1 / settings.depth),
+                "exact_epochs": 0,
                 "user_graph_reg": settings.strengths[0] * _WEAK,
                 "item_graph_reg": settings.strengths[1] * _WEAK,
             },
@@ -74,24 +75,26 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
         return forms
     forms.append(Form("all pairs", {"graph_neighbors": None, "graph_rate": plan.graph_rate * _OF_ALL_PAIRS}))
     if is_smooth(data):  # what no search can confirm is no default
-        forms.insert(len(forms) if too_small(data) else 0, picture_form(data))
+        forms.insert(len(forms) if too_small(data) else 0, picture_form(data, exact=plan.exact_epochs > 0))
     return forms
 
 
-def picture_form(data: Interactions) -> Form:
+def picture_form(data: Interactions, *, exact: bool) -> Form:
     """The form of a matrix whose neighbouring rows and columns are similar: total variation does the work."""
     largest, cells = float(np.abs(data.ratings).max()), data.n_users * data.n_items
     deviation = float(data.ratings.std()) / largest if largest > 0 else 0.0
     values = {
         "tv_reg": _VARIATION * data.density * deviation,
-        "graph_neighbors": None,
         "user_graph_reg": data.density / cells,
         "item_graph_reg": data.density / cells,
         "learning_rate": 1e-2,
         "init_std": 0.03,
         "graph_rate": 3.0,
-        "n_epochs": _PICTURE_EPOCHS,
     }
+    if exact:
+        values |= {"n_epochs": 2 * _EXACT_OF_PICTURE, "exact_epochs": _EXACT_OF_PICTURE}
+    else:
+        values |= {"n_epochs": _PICTURE_EPOCHS, "graph_neighbors": None}
     return Form("a picture", values)
 
 

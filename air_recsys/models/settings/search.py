@@ -13,8 +13,9 @@ from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalEr
 from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
+from air_recsys.models.solvers import AUTO
 from air_recsys.splits import random_holdout
-from air_recsys.training import GradientDescent, train
+from air_recsys.training import GradientDescent, Record, train
 
 HIDDEN = 0.1
 _LONGEST = 0.5  # trainings of one form in one round: longer ones rank no better
@@ -60,6 +61,7 @@ class Candidate:
     seed: int
     shares: list[float] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)  # squared, of the hidden ratings, a round each
+    fewer: dict[str, int] = field(default_factory=dict)  # values of a training with fewer exact epochs, if better
 
     @property
     def rmse(self) -> float:
@@ -74,21 +76,53 @@ class Candidate:
 
     def _trained(self, share: float) -> np.ndarray:
         failed = np.full(self.hidden.n_ratings, math.inf)
+        completes = isinstance(self.engine, ObjectiveEngine) and self.engine.exact_epochs(self.shown) > 0
+        by_epoch: dict[int, np.ndarray] = {}
+        callbacks = []
         try:
-            trainer = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
+            held_out = self.hidden if completes else None
+            trainer = self.engine.start(self.shown, held_out, np.random.default_rng(self.seed))
             if isinstance(trainer, GradientDescent):
-                trainer.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
+                trainer.shorten(share)
+                callbacks = [_judge(trainer, by_epoch)] if completes else []
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainer)
+            result = train(trainer, callbacks=callbacks)
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):
             return failed
         if result.error is not None:
             raise result.error
+        if by_epoch:
+            return self._best_of(by_epoch)
         scores = self.engine.factors().scores(self.hidden.user_index, self.hidden.item_index)
         return (scores - self.hidden.ratings) ** 2
+
+    def _best_of(self, by_epoch: dict[int, np.ndarray]) -> np.ndarray:
+        """The errors after all exact epochs, or after fewer of them where these are better by more than chance."""
+        assert isinstance(self.engine, ObjectiveEngine)
+        last = max(by_epoch)
+        best = min(by_epoch, key=lambda count: by_epoch[count].mean())
+        self.fewer = {}
+        if getattr(self.engine.terms, "exact_epochs", 0) != AUTO or not _is_above_chance(
+            by_epoch[last] - by_epoch[best]
+        ):
+            return by_epoch[last]
+        self.fewer = {"exact_epochs": best}
+        if self.engine.descent.n_epochs == AUTO or "n_epochs" in self.form.values:
+            self.fewer["n_epochs"] = self.engine.plan(self.shown).n_descent + best
+        return by_epoch[best]
+
+
+def _judge(trainer: GradientDescent, by_epoch: dict[int, np.ndarray]) -> Callable[[Record], None]:
+    """A callback that keeps the squared errors on the hidden ratings by the number of exact epochs."""
+
+    def judge(record: Record) -> None:
+        if record.epoch >= trainer.plan.n_descent:
+            by_epoch[record.epoch - trainer.plan.n_descent] = trainer.squared_errors().double().cpu().numpy()
+
+    return judge
 
 
 def _compete(candidates: list[Candidate], budget: float) -> None:
@@ -122,7 +156,7 @@ def selection_of(candidates: list[Candidate], interrupted: bool) -> Selection:
         for share, errors in zip(candidate.shares, candidate.errors, strict=True)
     )
     line = _line(best, default, candidates) + ("; the search was interrupted" if interrupted else "")
-    return Selection(best.form.values, best.form.name, trials, line, interrupted)
+    return Selection(best.form.values | best.fewer, best.form.name, trials, line, interrupted)
 
 
 def _is_better(candidate: Candidate, default: Candidate) -> bool:
@@ -136,6 +170,11 @@ def _is_better(candidate: Candidate, default: Candidate) -> bool:
     if not math.isfinite(default.rmse):
         return True
     gains = default.errors[last] * _still_to_fall(default) ** 2 - candidate.errors[last]
+    return _is_above_chance(gains)
+
+
+def _is_above_chance(gains: np.ndarray) -> bool:
+    """Whether gains have a mean above their standard error, and not by a single one."""
     above_chance = float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
     return above_chance and float(gains.sum()) > float(gains.max())
 

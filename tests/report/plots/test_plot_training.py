@@ -30,7 +30,14 @@ from air_recsys.report.plots import (
     product_singular_values,
 )
 
-SHORT = {"device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01, "evaluate_every": 10}
+SHORT = {
+    "exact_epochs": 0,
+    "device": "cpu",
+    "random_state": 0,
+    "init_std": 0.1,
+    "learning_rate": 0.01,
+    "evaluate_every": 10,
+}
 
 
 def ratings():
