@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
-
-if TYPE_CHECKING:
-    from air_recsys.models.explanation import Explanation
-    from air_recsys.models.graph_ranker.explanation import ListExplanation
 
 LIKED, HIGHER, LOWER, DISLIKED = "liked", "rated higher than expected", "rated no higher than expected", "disliked"
 CHOSEN, LEFT = "chose", "did not choose"  # of 0/1 data
@@ -19,6 +15,8 @@ NAMED = 3  # items in a sentence
 _WIDTH = 100
 _MOSTLY = 2 / 3  # of what sets a score apart from the user's usual one
 _LITTLE = 0.01  # of the score: not told
+Explained = Any
+"""`Explanation`, or `ListExplanation` in `prose_of_list`: their modules import this one."""
 
 
 def tastes(
@@ -53,7 +51,7 @@ def tastes(
     return np.select([liked, disliked, higher], [LIKED, DISLIKED, HIGHER], LOWER)
 
 
-def prose_of(found: Explanation) -> str:
+def prose_of(found: Explained) -> str:
     """An explanation in sentences, see `Explanation.prose`."""
     sentences = [_start(found), _of_all(found)]
     sentences += [_of_items(found.items[found.items["taste"] == taste], taste) for taste in TASTES]
@@ -66,7 +64,7 @@ def prose_of(found: Explanation) -> str:
     return textwrap.fill(" ".join(filter(None, sentences)), _WIDTH)
 
 
-def _start(found: Explanation) -> str:
+def _start(found: Explained) -> str:
     start = found.mean + found.user_bias + found.item_bias
     offsets = [
         f"the mean {found.mean:.3g}" if found.mean else "",
@@ -78,7 +76,7 @@ def _start(found: Explanation) -> str:
     return f"User {found.user} is expected to rate {named} {found.score:.3g}{known}."
 
 
-def _of_all(found: Explanation) -> str:
+def _of_all(found: Explained) -> str:
     """What everybody thinks of the item, where that is most of what sets the score apart from the user's usual one."""
     apart = found.score - found.mean - found.user_bias
     if abs(apart) < _LITTLE * abs(found.score) or not found.item_bias / apart >= _MOSTLY:
@@ -98,7 +96,7 @@ def _of_items(rows: pd.DataFrame, taste: str) -> str:
     return f"Items that the user {taste} add {rows['contribution'].sum():+.2g}: {listed(named)}."
 
 
-def _further(found: Explanation) -> str:
+def _further(found: Explained) -> str:
     """The parts of the score that are no rated items, those that count."""
     near, alike = found.near_items, found.similar_users
     parts = {
@@ -114,7 +112,7 @@ def _further(found: Explanation) -> str:
     return f"Further parts of the score: {listed(told)}." if told else ""
 
 
-def prose_of_list(found: ListExplanation) -> str:
+def prose_of_list(found: Explained) -> str:
     """Why an item is in a list, in sentences, see `ListExplanation.prose`."""
     named = f"item {found.item}" if found.label is None else found.label
     rows = found.items[(found.items["contribution"] > 0) & (found.items["item"] != found.item)].iloc[:NAMED]
