@@ -13,7 +13,7 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import Stateful, set_values
-from air_recsys.storage.threads import in_workers
+from air_recsys.storage.threads import in_workers, one_thread
 
 _RANKS = 5  # rank of the mean of many products, in ranks of one product
 _ROWS = 1024  # that threads take at a time
@@ -210,6 +210,7 @@ class RunningMean(Stateful):
         self._corange = _plus(self._corange, right, _sum_of_products(left, self._of_rows))
         self._count += 1
 
+    @one_thread()
     def factors(self) -> tuple[Tensor, Tensor]:
         """The factors left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""
         basis = torch.linalg.qr(self._range.double() / self._count)[0]  # (m, k)
