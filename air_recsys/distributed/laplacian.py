@@ -21,12 +21,13 @@ from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
 from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import softmin_rows, squared_norms
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
 
 _BLOCK_ROWS = 1 << 16  # torch draws normal numbers 16 at a time, so blocks of 16 rows draw what one call would
 
 
-class ShardedLaplacian:
+class ShardedLaplacian(AdaptiveLaplacian):
     """The own rows of a `SparseLaplacian`, at the same start and with the same equations.
 
     Parameters

@@ -113,12 +113,15 @@ class Explanation:
     @property
     def likes(self) -> pd.DataFrame:
         """Rows of `items` that the user liked: rated higher than expected, in the upper half of the scale."""
-        return self.items[self.items["taste"] == LIKED].reset_index(drop=True)
+        return self._of_taste(LIKED)
 
     @property
     def dislikes(self) -> pd.DataFrame:
         """Rows of `items` that the user disliked: no higher than expected, and low for the scale and the user."""
-        return self.items[self.items["taste"] == DISLIKED].reset_index(drop=True)
+        return self._of_taste(DISLIKED)
+
+    def _of_taste(self, taste: str) -> pd.DataFrame:
+        return self.items.query("taste == @taste").reset_index(drop=True)
 
     @property
     def users(self) -> pd.DataFrame:
@@ -238,9 +241,9 @@ def explanation_card(found: Explanation) -> str:
     """An explanation as HTML: sentences, parts, and rated items by how the user has rated them."""
     parts = [(_PARTS.get(name, name.replace("_", " ")), value) for name, value in found.parts().items() if value]
     tables = [
-        card_table(f"Items that the user {taste}", _COLUMNS, _rows(found.items[found.items["taste"] == taste]))
+        card_table(f"Items that the user {taste}", _COLUMNS, _rows(rows))
         for taste in TASTES
-        if (found.items["taste"] == taste).any()
+        if len(rows := found.items.query("taste == @taste"))
     ]
     told = element("p", found.prose().replace("\n", " "), style="margin:.4em 0;max-width:45em")
     named = f"item {found.item}" if found.label is None else found.label

@@ -279,7 +279,7 @@ class PosteriorEngine:
         left = FittedState(data, factors).residuals
         if drift is not None and data.timestamps is not None:
             left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
-        found = agreements(data, left, factors, self.edges_after, self.device)
+        found = agreements(data, left, factors, self.edges_after, device=self.device)
         return [None if each is None else each.graph for each in found]
 
     def _features(self, side: int) -> Tensor:
