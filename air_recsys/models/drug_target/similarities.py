@@ -1,10 +1,8 @@
-"""The check of the similarities of drugs and targets that `DrugTargetAIR` takes."""
+"""Similarities within a completion, and those that are given for a side."""
 
 from __future__ import annotations
 
-import difflib
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,73 +10,9 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.data.columns import as_float
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.models.drug_target.completion import affinity, extension_weights
-
-_EVEN = 1e-6  # of the two values of a pair: rounding
-_UNEVEN = 0.1  # more is no similarity
-_SHOWN = 3
-
-
-def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -> np.ndarray | None:
-    """Return a similarity in the order of `ids`, symmetric and with unit diagonal; None stays None.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    given : DataFrame with ids as index and columns, or ndarray in the order of `ids`, shape (n, n)
-        In [0, 1], nothing more similar to a row than itself. Of two values that differ by 0.1 at most the mean is
-        taken.
-    ids : ndarray, shape (n,)
-
-    Warns
-    -----
-    DataWarning
-        Of a matrix that is a little off symmetry.
-    """
-    if given is None:
-        return None
-    if isinstance(given, pd.DataFrame):
-        _check_aligned(name, given, ids, ids)
-        given = given.loc[ids, ids]
-    if sp.issparse(given):
-        raise DataError(f"expected {name} as a DataFrame or an array, found a {type(given).__name__}")
-    given = as_float(given, name)
-    near = given.clip(0, 1)  # of values that rounding has put a little outside
-    matrix = np.where(np.abs(given - near) <= _EVEN, near, given)
-    if matrix.shape != (len(ids), len(ids)):
-        raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
-    _check_scale(name, matrix)
-    _check_own(name, matrix, ids)
-    _check_symmetry(name, matrix, ids, stacklevel + 1)
-    matrix = (matrix + matrix.T) / 2
-    np.fill_diagonal(matrix, 1)
-    return matrix
-
-
-def with_new(name: str, known: np.ndarray | None, given: Any, ids: np.ndarray, n_known: int) -> np.ndarray | None:
-    """Return the similarity of all ids, of which the last are new: the known one, with their rows of a table.
-
-    Without a table they are like none, and without columns of new ids these are unlike each other.
-    """
-    new = ids[n_known:]
-    if given is not None and known is None:
-        raise DataError(f"expected no {name}, as the model was trained without one, found one")
-    if known is None or not new.size:
-        return known
-    given = pd.DataFrame(0.0, new, ids) if given is None else given
-    if not isinstance(given, pd.DataFrame):
-        raise DataError(f"expected {name} of new and known ids as a DataFrame, found a {type(given).__name__}")
-    _check_aligned(name, given, new, ids[:n_known])
-    absent = dict.fromkeys((id for id in new.tolist() if id not in given.columns), 0.0)
-    rows = as_float(given.loc[new].reindex(columns=ids).fillna(absent), name)
-    whole = np.block([[known, rows[:, :n_known].T], [rows]])
-    np.fill_diagonal(whole, 1)
-    return as_similarity(name, whole, ids)
-
 
 def ids_of(given: Any) -> np.ndarray:
     """Return the ids that a table of similarities names, in its order; none for what has no names."""
@@ -107,72 +41,6 @@ def check_sides(data: Interactions, drug_similarity: Any, target_similarity: Any
                 f"expected {kind}_similarity of the {len(own)} {kind}s, such as {quoted(own.ids.tolist()[0])}, but "
                 f"{found}{mend if is_other else ''}"
             )
-
-
-def _check_aligned(name: str, table: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> None:
-    for axis, labels, ids in (("rows", table.index, rows), ("columns", table.columns, columns)):
-        twice = labels[labels.duplicated()].unique()
-        if len(twice):
-            raise DataError(
-                f"expected {name} with each id once in its {axis}, found again: {quoted(list(twice[:_SHOWN]))}"
-            )
-        lacking = [id for id in ids.tolist() if id not in labels]
-        if lacking:
-            shown = ", ".join(with_nearest(id, labels.tolist()) for id in lacking[:_SHOWN])
-            more = "" if len(lacking) <= _SHOWN else ", ..."
-            raise DataError(
-                f"expected {name} with the {len(ids)} ids among its {axis}, found {len(lacking)} of them without one: "
-                f"{shown}{more}"
-            )
-
-
-def with_nearest(id: Any, labels: Sequence[Any]) -> str:
-    """Return an id as text, with the nearest of some labels if one is near."""
-    names = {str(label).casefold(): label for label in labels}
-    close = difflib.get_close_matches(str(id).casefold(), names, n=1)
-    return f"{id!r}" + (f" (the nearest is {names[close[0]]!r})" if close else "")
-
-
-def _check_scale(name: str, matrix: np.ndarray) -> None:
-    outside = matrix[~((matrix >= 0) & (matrix <= 1))]  # NaN too
-    if not outside.size:
-        return
-    largest = matrix.max()
-    by_scale = f": on a scale of 0..{largest:g}, divide by {largest:g}" if largest > 1 and matrix.min() >= 0 else ""
-    raise DataError(f"expected {name} in [0, 1], found {outside[0]:g}{by_scale}")
-
-
-def _check_own(name: str, matrix: np.ndarray, ids: np.ndarray) -> None:
-    """Refuse distances: nothing is more similar to a row than itself."""
-    own, others = np.diag(matrix), matrix - np.diag(np.diag(matrix))
-    if len(ids) > 1 and not own.any() and others.any():
-        raise DataError(
-            f"expected {name} of 1 between an id and itself, found 0 everywhere, as distances have it: take "
-            "1 - distance, or exp(-distance); if they are similarities, fill the diagonal with 1"
-        )
-    over = np.flatnonzero(others.max(axis=1, initial=0) > own + _EVEN)
-    if over.size:
-        row = over[0]
-        nearest = int(others[row].argmax())
-        raise DataError(
-            f"expected {name} largest between an id and itself, found {own[row]:g} for {ids[row]!r} and "
-            f"{others[row, nearest]:g} between it and {ids[nearest]!r}"
-        )
-
-
-def _check_symmetry(name: str, matrix: np.ndarray, ids: np.ndarray, stacklevel: int) -> None:
-    apart = np.abs(matrix - matrix.T)
-    if apart.max(initial=0) <= _EVEN:
-        return
-    first, second = np.unravel_index(int(apart.argmax()), apart.shape)
-    found = (
-        f"{matrix[first, second]:g} from {ids[first]!r} to {ids[second]!r} and {matrix[second, first]:g} the other way"
-    )
-    if apart.max() > _UNEVEN:
-        raise DataError(f"expected a symmetric {name}, found {found}")
-    warnings.warn(
-        f"{name} is a little off symmetry, {found}: the mean of both is taken", DataWarning, stacklevel=stacklevel
-    )
 
 
 Similarities = tuple[np.ndarray | None, np.ndarray | None]  # of drugs and of targets
