@@ -93,15 +93,15 @@ def told_of(name: str, texts: pd.Series, stacklevel: int = 2) -> tuple[list[Stru
     unread = [
         f"row {row} ({id!r}): {quoted(text)}, {each.reason}"
         for row, (id, text, each) in enumerate(zip(texts.index, texts, found, strict=True), 1)
-        if each.molecule is None
+        if text is not None and each.molecule is None
     ]
-    if len(unread) == len(found):
+    if unread and not any(each.molecule for each in found):
         raise DataError(f"expected {name} of SMILES, found none that parses: {'; '.join(unread[:_SHOWN])}")
-    same = _same(texts.index, found)
-    for told in (
-        f"{len(unread)} of {len(found)} have no structure and are similar to no other: {'; '.join(unread[:_SHOWN])}",
-        f"{len(same)} structures stand under several ids (by InChIKey), the first under {same and quoted(same[0])}",
-    )[0 if unread else 1 : 2 if same else 1]:
+    if unread:
+        told = f"{len(unread)} of {len(found)} do not parse and are similar to no other: {'; '.join(unread[:_SHOWN])}"
+        warnings.warn(f"{name}: {told}", DataWarning, stacklevel=stacklevel)
+    if same := _same(texts.index, found):
+        told = f"{len(same)} structures stand under several ids (by InChIKey), the first under {quoted(same[0])}"
         warnings.warn(f"{name}: {told}", DataWarning, stacklevel=stacklevel)
     changes = Counter(change for each in found for change in each.changes)
     n_changed = sum(bool(each.changes) for each in found)

@@ -61,7 +61,9 @@ def numbers_of(name: str, features: pd.DataFrame, kind: Kind = "auto", stackleve
     rows = checked_rows(name, features)
     for column, values in zip(features.columns, rows.T, strict=True):
         if values.max() > _LEAST_OF_BITS and all(set(f"{each:.9e}".split("e")[0]) <= set("01.") for each in values):
-            raise DataError(f"expected a column for each bit, found {column!r} that has all bits in one: {values[0]:g}")
+            raise DataError(
+                f"expected a column for each bit, found {column!r} that has all bits in one: {values[0]:g}"
+            )
     if kind == "auto":
         others = np.flatnonzero(~np.isin(rows, (0, 1)).all(axis=0))
         kind = "rbf" if others.size else "tanimoto"

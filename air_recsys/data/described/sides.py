@@ -50,6 +50,11 @@ class Described(NamedTuple):
                     kernels[name] = Table(as_similarity(argument, named, ids, stacklevel + 1))
         return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line)
 
+    def sole(self) -> np.ndarray | None:
+        """The one similarity that was given as such, (n, n), if there is nothing else."""
+        only = next(iter(self.kernels.values())) if len(self.kernels) == 1 else None
+        return only.values if isinstance(only, Table) and only.present().all() else None
+
     def similarities(self) -> list[np.ndarray]:
         """Each kernel of all rows, (n, n)."""
         return [mended(each.similarity()) for each in self.kernels.values()]
@@ -85,20 +90,22 @@ class Described(NamedTuple):
                 elif isinstance(known, Numbers):
                     table = _table(argument, named, new)
                     if table.shape[1] != known.rows.shape[1]:
-                        raise DataError(f"expected {argument} of {known.rows.shape[1]} columns, found {table.shape[1]}")
+                        raise DataError(
+                            f"expected {argument} of {known.rows.shape[1]} columns, found {table.shape[1]}"
+                        )
                     kernels[own] = known._replace(rows=checked_rows(argument, table))
                 elif isinstance(known, Table):
                     kernels[own] = Table(later_rows(argument, known.values, named, ids, n_known))
         return Described(kernels, {name: self.shares[name] for name in kernels}, line)
 
-    def rows(self, later: Described) -> np.ndarray:
-        """Similarities of later rows to all, themselves the last, (k, n + k)."""
+    def rows(self, later: Described, k: int) -> np.ndarray:
+        """Similarities of k later rows to all, themselves the last, (k, n + k)."""
+        n = len(next(iter(self.kernels.values())).present())
         blocks = [
             (self._beside(name, each), each.present(), np.r_[self.kernels[name].present(), each.present()])
             for name, each in later.kernels.items()
         ]
-        found = later._mean(blocks)
-        k = len(found)
+        found = later._mean(blocks) if blocks else np.zeros((k, n + k))
         found[np.arange(k), np.arange(-k, 0)] = 1
         return found
 
@@ -171,6 +178,11 @@ class Described(NamedTuple):
             counts = share * np.outer(rows, columns)
             total, weight = total + counts * values, weight + counts
         return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+
+
+def n_kernels(given: Given) -> int:
+    """The number of kernels of what is given for a side."""
+    return sum(len(PRINTS) if kind == "smiles" else len(_named(kind, content)) for kind, content in given.items())
 
 
 def ids_of(given: Given) -> np.ndarray:

@@ -160,7 +160,9 @@ def texts_of(name: str, given: Any, *, missing: bool = False) -> pd.Series:
     if texts.empty:
         raise DataError(f"expected {name}, found none")
     texts = texts.astype(object).where(texts.notna(), None)
-    other = [id for id, text in texts.items() if not (text is None and missing) and (not isinstance(text, str) or not text)]
+    other = [
+        id for id, text in texts.items() if not (text is None and missing) and (not isinstance(text, str) or not text)
+    ]
     if other:
         raise DataError(f"expected {name} as text, found {texts[other[0]]!r} for {other[0]!r}")
     return texts

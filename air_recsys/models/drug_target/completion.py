@@ -180,40 +180,59 @@ _UNCERTAIN = 100  # rows
 _SHARES = np.linspace(0, 1, 6)
 
 
-def extension_weights(
-    similarity: np.ndarray, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
-) -> np.ndarray:
-    """Return weights whose product with the known rows predicts the unknown ones; shape (n_unknown, n_known).
+class Extension(NamedTuple):
+    """How rows without interactions follow from known ones: from the nearest, and by ridge regression."""
 
-    Parameters
-    ----------
-    similarity : ndarray, shape (m, m)
-        Symmetric, in [0, 1].
-    known : ndarray of bool, shape (m,)
-        At least one is True.
-    rows : ndarray, shape (n_known, n)
-        Values to be predicted from.
-    labels, recorded : ndarray, shape (n_known, n)
-        Values 0 or 1 by which the two predictors are compared, and whether each is recorded.
-    """
-    among, across = similarity[np.ix_(known, known)], similarity[np.ix_(~known, known)]
-    neighbors = softmin_neighbors(1 - across)
-    if known.sum() < 3:  # too few to leave one out
-        return neighbors
-    others = 1 - among
-    np.fill_diagonal(others, np.inf)
-    by_neighbors = softmin_neighbors(others) @ rows
+    share: float  # of the nearest
+    vectors: np.ndarray  # of the similarity of the known rows, (n_known, n_known)
+    scales: np.ndarray  # its eigenvalues with the decay of the regression, (n_known,)
+
+    @classmethod
+    def of(cls, among: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray) -> Extension:
+        """Return what predicts each known row best from the others.
+
+        Parameters
+        ----------
+        among : ndarray, shape (n_known, n_known)
+            Symmetric, in [0, 1].
+        rows : ndarray, shape (n_known, n)
+            Values to be predicted from.
+        labels, recorded : ndarray, shape (n_known, n)
+            Values 0 or 1 by which the two predictors are compared, and whether each is recorded.
+        """
+        if len(among) < 3:  # too few to leave one out
+            return cls(1.0, np.zeros((len(among), 0)), np.ones(0))
+        others = 1 - among
+        np.fill_diagonal(others, np.inf)
+        by_neighbors = softmin_neighbors(others) @ rows
+        values, vectors = np.linalg.eigh(among)
+        values = np.maximum(values, 0)
+        projected = vectors.T @ rows
+        left_out = [_leave_one_out(values, vectors, decay, rows, projected) for decay in _DECAYS]
+        errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
+        best = int(np.argmin(errors))
+        best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
+        trust = len(rows) ** 2 / (len(rows) ** 2 + _UNCERTAIN**2)
+        return cls(trust * best_share + (1 - trust) / 2, vectors, values + _DECAYS[best])
+
+    def weights(self, across: np.ndarray) -> np.ndarray:
+        """Return weights whose product with the known rows predicts others, by their similarity; (k, n_known) both."""
+        neighbors = softmin_neighbors(1 - across)
+        if not self.scales.size:
+            return neighbors
+        ridge = (across @ self.vectors / self.scales) @ self.vectors.T
+        return self.share * neighbors + (1 - self.share) * ridge
+
+
+def row_errors(among: np.ndarray, rows: np.ndarray, recorded: np.ndarray) -> np.ndarray:
+    """Return the squared error of each row, predicted from the others by ridge regression of the best decay, (n,)."""
     values, vectors = np.linalg.eigh(among)
-    values = np.maximum(values, 0)
-    projected = vectors.T @ rows
-    left_out = [_leave_one_out(values, vectors, decay, rows, projected) for decay in _DECAYS]
-    errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
-    best = int(np.argmin(errors))
-    best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
-    trust = len(rows) ** 2 / (len(rows) ** 2 + _UNCERTAIN**2)
-    share = trust * best_share + (1 - trust) / 2
-    ridge = (across @ vectors / (values + _DECAYS[best])) @ vectors.T
-    return share * neighbors + (1 - share) * ridge
+    values, projected = np.maximum(values, 0), vectors.T @ rows
+    errors = [
+        np.square((_leave_one_out(values, vectors, decay, rows, projected) - rows) * recorded).sum(axis=1)
+        for decay in _DECAYS
+    ]
+    return min(errors, key=np.sum)
 
 
 def softmin_neighbors(distances: np.ndarray, effective: float = EFFECTIVE_NEIGHBORS) -> np.ndarray:

@@ -2,45 +2,82 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 import torch
 
+from air_recsys.data.described.sides import KINDS, Described, Given, ids_of
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, DataWarning, quoted
-from air_recsys.models.drug_target.completion import affinity, extension_weights
-
-def ids_of(given: Any) -> np.ndarray:
-    """Return the ids that a table of similarities names, in its order; none for what has no names."""
-    return np.asarray(given.index) if isinstance(given, pd.DataFrame) else np.empty(0, dtype=object)
+from air_recsys.exceptions import DataError, DataWarning, ParameterError, quoted
+from air_recsys.models.drug_target.completion import affinity, row_errors
 
 
-def check_sides(data: Interactions, drug_similarity: Any, target_similarity: Any, *, is_long: bool) -> None:
-    """Raise `DataError` for similarities that are those of the other side, or of no id of the data.
+class Descriptions(TypedDict, total=False):
+    """What `fit` and `fold_in` take of drugs and targets, beside tables of similarities.
+
+    Each is of one kind: a mapping or Series of texts by id for smiles and sequences, and for features and similarities
+    a table, or several by name.
+    """
+
+    drug_smiles: Any
+    drug_sequences: Any
+    drug_features: Any
+    target_smiles: Any
+    target_sequences: Any
+    target_features: Any
+    user_similarity: Any
+    item_similarity: Any
+
+
+Pair = tuple[Described | None, Described | None]  # of drugs and of targets
+
+
+def by_sides(drug_similarity: Any, target_similarity: Any, described: Descriptions) -> tuple[Given, Given]:
+    """Return what is given for drugs, and for targets, by kinds."""
+    found: list[dict[str, Any]] = []
+    others: dict[str, Any] = dict(described)
+    for side, common, similarity in (("drug", "user", drug_similarity), ("target", "item", target_similarity)):
+        same = others.pop(f"{common}_similarity", None)
+        if similarity is not None and same is not None:
+            names = f"{side}_similarity or {common}_similarity"
+            raise ParameterError(f"expected {names}, which are the same, found both")
+        kinds = {kind: others.pop(f"{side}_{kind}", None) for kind in KINDS[1:]}
+        kinds["similarity"] = same if similarity is None else similarity
+        found.append({kind: content for kind, content in kinds.items() if content is not None})
+    if others:
+        raise TypeError(f"unexpected arguments: {', '.join(others)}")
+    return found[0], found[1]
+
+
+def check_sides(data: Interactions, given: tuple[Given, Given], *, is_long: bool) -> None:
+    """Raise `DataError` for descriptions that are those of the other side, or of no id of the data.
 
     Warn of such without names beside a table of one pair a row, which may have its ids in another order.
     """
-    sides = (("drug", data.users, drug_similarity), ("target", data.items, target_similarity))
-    for (kind, own, given), (_, other, _) in zip(sides, reversed(sides), strict=True):
-        ids, shape = ids_of(given), getattr(given, "shape", ())
-        if given is not None and is_long and not ids.size and own.ids.dtype == object:
-            told = f"{kind}_similarity has no names: taken in the order of sorted names, {quoted(own.ids.tolist())}"
-            warnings.warn(told, DataWarning, stacklevel=3)
-        if isinstance(given, pd.DataFrame):
-            is_own, is_other = (bool((index.lookup(ids) >= 0).any()) for index in (own, other))
-        else:
-            is_own, is_other = (shape[:1] in ((), (len(index),)) for index in (own, other))
-        if not is_own and (is_other or ids.size):
-            found = f"its index has such as {quoted(ids.tolist()[0])}" if ids.size else f"its shape is {shape}"
-            mend = "; are the rows of the pairs targets? Then pass table.T (in the shell --transpose)"
-            raise DataError(
-                f"expected {kind}_similarity of the {len(own)} {kind}s, such as {quoted(own.ids.tolist()[0])}, but "
-                f"{found}{mend if is_other else ''}"
-            )
+    sides = (("drug", data.users, given[0]), ("target", data.items, given[1]))
+    for (side, own, own_given), (_, other, _) in zip(sides, reversed(sides), strict=True):
+        for kind, content in own_given.items():
+            ids, shape = ids_of({kind: content}), getattr(content, "shape", ())
+            name = f"{side}_{kind}"
+            if is_long and not ids.size and own.ids.dtype == object:
+                told = f"{name} has no names: taken in the order of sorted names, {quoted(own.ids.tolist())}"
+                warnings.warn(told, DataWarning, stacklevel=3)
+            if ids.size:
+                is_own, is_other = (bool((index.lookup(ids) >= 0).any()) for index in (own, other))
+            else:
+                is_own, is_other = (shape[:1] in ((), (len(index),)) for index in (own, other))
+            if not is_own and (is_other or ids.size):
+                found = f"its index has such as {quoted(ids.tolist()[0])}" if ids.size else f"its shape is {shape}"
+                mend = "; are the rows of the pairs targets? Then pass table.T (in the shell --transpose)"
+                raise DataError(
+                    f"expected {name} of the {len(own)} {own.kind}s, such as {quoted(own.ids.tolist()[0])}, but "
+                    f"{found}{mend if is_other else ''}"
+                )
 
 
 Similarities = tuple[np.ndarray | None, np.ndarray | None]  # of drugs and of targets
@@ -103,15 +140,6 @@ def known_sides(values: np.ndarray, similarities: Similarities) -> Sides:
     return Sides(similarities, drugs, targets)
 
 
-def to_all_rows(
-    similarity: np.ndarray | None, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
-) -> AllRows:
-    """Return how all rows follow from those of the block, (n_known, n_columns), as `extension_weights` has them."""
-    if similarity is None or known.all():
-        return AllRows(known, np.zeros((0, len(rows)), dtype=rows.dtype))
-    return AllRows(known, extension_weights(similarity, known, rows, labels, recorded))
-
-
 def without(weights: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """Return the weights of records without some of them, by flat positions; the shape stays.
 
@@ -147,3 +175,46 @@ def adjacency_of(profiles: np.ndarray, similarity: np.ndarray | None, weight: fl
     weights, places = (part.numpy().ravel() for part in dense.topk(_KEPT, dim=1))
     kept = sp.csr_array((weights, (np.repeat(np.arange(n), _KEPT), places)), shape=(n, n))
     return sp.csr_array(kept.maximum(kept.T))
+
+
+_MIXES = 40  # that are compared at most
+_MOST_ROWS = 1000  # of which they are compared
+
+
+def learned_shares(kernels: Sequence[np.ndarray], values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    r"""Return the share of each similarity (n, n) of rows in their mean, by rows that are left out one by one.
+
+    Each row with interactions is predicted from the others by ridge regression in the mean of the kernels, for mixes
+    on a grid. Those whose errors are not surely above the least ones, by one standard error over the rows, are
+    averaged, so kernels that say the same have equal shares.
+
+    Parameters
+    ----------
+    kernels : sequence of ndarray, shape (n, n)
+    values, weights : ndarray, shape (n, m)
+        What is recorded, 0 where nothing is, and how much it counts.
+    """
+    known = np.flatnonzero((values * weights).any(axis=1))
+    even = np.full(len(kernels), 1 / len(kernels))
+    if len(kernels) == 1 or known.size < 3:
+        return even
+    if known.size > _MOST_ROWS:
+        known = np.sort(np.random.RandomState(0).choice(known, _MOST_ROWS, replace=False))
+    inner = [each[np.ix_(known, known)] for each in kernels]
+    shown = weights[known] > 0
+    mixes = _mixes(len(kernels))
+    errors = np.array(
+        [row_errors(np.tensordot(mix, inner, axes=1), values[known] * shown, shown) for mix in mixes]
+    )  # (n_mixes, n_known)
+    apart = errors - errors[errors.sum(axis=1).argmin()]
+    unsure = apart.mean(axis=1) <= apart.std(axis=1) / np.sqrt(known.size)
+    return mixes[unsure].mean(axis=0)
+
+
+def _mixes(n: int) -> np.ndarray:
+    """Shares on a grid, as fine as there are few kernels, (n_mixes, n)."""
+    for steps in (4, 3, 2, 1):
+        found = [each for each in itertools.product(range(steps + 1), repeat=n) if sum(each) == steps]
+        if len(found) <= _MIXES or steps == 1:
+            return np.vstack([np.array(found) / steps, np.full(n, 1 / n)])
+    raise AssertionError

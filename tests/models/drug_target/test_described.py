@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from air_recsys.data.described.tables import as_similarity
 from air_recsys.dti import feature_similarity, sequence_similarity, smiles_similarity
 from air_recsys.exceptions import DataError, DataWarning
-from air_recsys.models.drug_target.similarities import as_similarity
 
 IDS = ["a", "b", "c", "d"]
 SMILES = {"ethanol": "CCO", "propanol": "CCCO", "benzene": "c1ccccc1", "toluene": "Cc1ccccc1"}
@@ -70,8 +70,12 @@ def test_structures_are_compared_as_rdkit_compares_them() -> None:
     prints = [maker.GetFingerprint(Chem.MolFromSmiles(text)) for text in SMILES.values()]
     expected = [[DataStructs.TanimotoSimilarity(one, two) for two in prints] for one in prints]
     np.testing.assert_allclose(smiles_similarity(SMILES), expected)
-    with pytest.raises(DataError, match=re.escape("found 1 that do not parse: 'C1CC' of 'bad'")):
-        smiles_similarity(SMILES | {"bad": "C1CC"})
+    with pytest.warns(
+        DataWarning, match=re.escape("smiles: 1 of 5 do not parse and are similar to no other: row 5 ('bad')")
+    ):
+        assert smiles_similarity(SMILES | {"bad": "C1CC"})["bad"].tolist() == [0, 0, 0, 0, 1]
+    with pytest.raises(DataError, match="none that parses"):
+        smiles_similarity({"bad": "C1CC"})
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_new_drug_without_interactions_is_what_a_fit_predicts_that_knew_its_si
     model = DrugTargetAIR().fit(TABLE, known, alike(TABLE.columns))
     found = model.fold_in(None, RESEMBLING)
     fitted = DrugTargetAIR().fit(TABLE, square(known, RESEMBLING), alike(TABLE.columns))
-    np.testing.assert_array_equal(found.scores_, scores_of(fitted, NEW))
+    np.testing.assert_allclose(found.scores_, scores_of(fitted, NEW), atol=1e-12)
     assert found.interactions_.n_ratings == 0
     assert set(found.recommend("e0", 3)["item"]) <= set(TABLE.columns[:6])  # those of its group
     zeros = NEW.where(NEW == 0)  # no interaction either
