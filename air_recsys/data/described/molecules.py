@@ -50,6 +50,13 @@ def structures(texts: Iterable[Any]) -> list[Structure]:
         return [_standardised(tools, text) for text in texts]
 
 
+def is_structure(text: str) -> bool:
+    """Return whether a text is SMILES."""
+    tools = _tools()
+    with tools.logs.BlockLogs():
+        return bool(text) and tools.chem.MolFromSmiles(text, sanitize=False) is not None
+
+
 def fingerprints(found: Sequence[Structure], names: Iterable[str] = tuple(PRINTS)) -> dict[str, Bits]:
     """The fingerprints of structures, by name; those that were not read have none."""
     tools = _tools()

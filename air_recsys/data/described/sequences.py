@@ -72,7 +72,7 @@ def letters_of(name: str, texts: pd.Series, stacklevel: int = 2) -> pd.Series:
         warnings.warn(told, DataWarning, stacklevel=stacklevel)
     bases = given.str.fullmatch(_BASES).to_numpy(bool)
     if 0 < np.count_nonzero(bases) < len(given):
-        ids = quoted(given.index[bases].tolist()[:_SHOWN])
-        told = f"{np.count_nonzero(bases)} of {len(given)} {name} are bases, the others amino acids: {ids}; translate them"
+        found = f"{np.count_nonzero(bases)} of {len(given)} {name} are bases, the others amino acids"
+        told = f"{found}: {quoted(given.index[bases].tolist()[:_SHOWN])}; translate them"
         warnings.warn(told, DataWarning, stacklevel=stacklevel)
     return given

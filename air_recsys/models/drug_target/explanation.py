@@ -36,9 +36,9 @@ class PairExplanation:
     score, probability, deviation : float
         As in `DrugTargetAIR.new_interactions`.
     interactions : DataFrame
-        Known interactions, largest contributions first: drug, target (by their words), contribution, share (of the score),
-        drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1 for the
-        same one).
+        Known interactions, largest contributions first: drug, target (by their words), contribution, share (of the
+        score), drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1
+        for the same one).
     parts : dict of str to float
         Sums: same_drug (interactions of the drug with other targets), same_target (of other drugs with the target),
         known_elsewhere, own_record (of a known pair), filled_in (not known, completed by the model). They add up to
@@ -87,8 +87,8 @@ class PairExplanation:
         what = f"the {len(self.interactions)} of {self.n_interactions} known interactions that add most"
         return "\n".join(
             [
-                f"{self.words[0]} {self.drug}, {self.words[1]} {self.target}: probability {self.probability:.3f} +- {self.deviation:.3f}, "
-                f"score {self.score:.4f}, made of",
+                f"{self.words[0]} {self.drug}, {self.words[1]} {self.target}: probability {self.probability:.3f} "
+                f"+- {self.deviation:.3f}, score {self.score:.4f}, made of",
                 *summands,
                 "",
                 f"{what}:",

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, Unpack, overload
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.described.kernels import Bits
 from air_recsys.data.described.sides import Described, Given, ids_of
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -43,6 +44,7 @@ from air_recsys.models.drug_target.similarities import (
     learned_shares,
 )
 from air_recsys.models.drug_target.whole import (
+    SimilarScores,
     Strengths,
     Whole,
     chosen_regression,
@@ -255,6 +257,25 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         given = by_sides(drug_similarity, target_similarity, described)
         data = with_ids(as_pairs(interactions, checked_words(drug, target)), ids_of(given[0]), ids_of(given[1]))
         return planned(data, given, self.unobserved_weight)
+
+    def similar_scores(self) -> SimilarScores:
+        """Return what the scores of new drugs follow from that have no record, but a structure: see `dti.screen`.
+
+        Raises
+        ------
+        DataError
+            For a model that was fitted without structures of drugs.
+        """
+        model = self._whole()
+        described, held = model._described[0], model._answers.held
+        if described is None or not any(isinstance(each, Bits) for each in described.kernels.values()):
+            raise DataError(
+                f"expected a model that knows structures, found one without: fit it with drug_smiles (in the shell "
+                f"dti train --drug-smiles), of all its {len(model.drugs_)} {model.drugs_.kind}s"
+            )
+        known = held.sides.drugs
+        profiles = (1 - model.regression_weight_) * held.profiles
+        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, profiles)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
         """Fit again without some drugs (users), targets (items) or pairs, and return the model.

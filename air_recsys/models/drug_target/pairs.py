@@ -75,11 +75,9 @@ def _tell_other_words(table: pd.DataFrame, names: dict[Any, Any], words: Words) 
     for own, other in ((0, 1), (1, 0)):
         others = [name for name in texts if name != names.get(words[own])]
         if words[own] in names and others:
-            raise DataError(
-                f"expected the columns {words[own]} and {words[other]}, found {words[own]} and {quoted(others)}: of one "
-                f"pair a row, fit(..., {WORDS[other]}={others[0]!r}) (in the shell --{WORDS[other]}-column) says which "
-                f"has the {words[other]}s"
-            )
+            found = f"expected the columns {words[own]} and {words[other]}, found {words[own]} and {quoted(others)}"
+            way = f"fit(..., {WORDS[other]}={others[0]!r}) (in the shell --{WORDS[other]}-column)"
+            raise DataError(f"{found}: of one pair a row, {way} says which has the {words[other]}s")
 
 
 def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -> Interactions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from air_recsys.data.described.sides import Described
 from air_recsys.metrics import average_precision
 from air_recsys.models.drug_target.completion import Completed, Extension, Spectrum, complete, contributions, left_out
 from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, without
@@ -74,6 +76,15 @@ class Whole:
         sides = Sides((second, first), self.sides.targets, self.sides.drugs)
         turned = self.scores.T, self.filled.T, self.known.T, regressed, block, sides, self.columns, self.rows
         return Whole(*turned, self.labels.T, self.recorded.T)
+
+
+class SimilarScores(NamedTuple):
+    """The scores of drugs without a record: weights by their similarities to known drugs, times profiles of these."""
+
+    described: Described  # of the known drugs with interactions
+    ids: np.ndarray  # (n_known,)
+    weights: Callable[[np.ndarray], np.ndarray]  # of similarities (k, n_known), (k, n_known)
+    profiles: np.ndarray  # (n_known, n_targets)
 
 
 def complete_all(
