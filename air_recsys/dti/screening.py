@@ -197,11 +197,9 @@ class _Scorer:
 
     def table(self) -> pd.DataFrame:
         """The best pairs."""
-        drug, target = self.model.drugs_.kind, self.model.targets_.kind
         return pd.DataFrame(
-            {
-                drug: self.kept.ids,
-                target: self.model.targets_.ids[self.kept.targets],
+            self.model.named(self.kept.ids, self.model.targets_.ids[self.kept.targets])
+            | {
                 "probability": self.model.calibration_.of_scores(self.kept.scores),
                 "score": self.kept.scores,
                 "rank": np.arange(1, self.kept.scores.size + 1),

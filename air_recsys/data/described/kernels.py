@@ -68,7 +68,7 @@ class Bits(NamedTuple):
 
     def present(self) -> np.ndarray:
         """See `Kernel`."""
-        return self.packed.any(axis=1)
+        return np.asarray(self.packed.any(axis=1))
 
     def nothing(self, n: int) -> Self:
         """See `Kernel`."""
@@ -122,7 +122,8 @@ class Words(NamedTuple):
 
     def nothing(self, n: int) -> Self:
         """See `Kernel`."""
-        return type(self)(sp.csr_array((n, self.counts.shape[1])))
+        width: Any = self.counts.shape
+        return type(self)(sp.csr_array((n, width[1])))
 
 
 class Numbers(NamedTuple):
@@ -167,11 +168,18 @@ class Numbers(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `Kernel`."""
-        return {"rows": self.rows, "middle": self.middle, "scale": self.scale, "width": np.array([self.width])}
+        rows, known = np.nan_to_num(self.rows), self.present()
+        return {
+            "rows": rows,
+            "known": known,
+            "middle": self.middle,
+            "scale": self.scale,
+            "width": np.array([self.width]),
+        }
 
     def present(self) -> np.ndarray:
         """See `Kernel`."""
-        return ~np.isnan(self.rows).any(axis=1)
+        return np.asarray(~np.isnan(self.rows).any(axis=1))
 
     def nothing(self, n: int) -> Self:
         """See `Kernel`."""
@@ -204,7 +212,7 @@ class Table(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `Kernel`."""
-        return {"values": self.values}
+        return {"values": np.nan_to_num(self.values), "known": self.present()}
 
     def present(self) -> np.ndarray:
         """See `Kernel`."""
@@ -238,14 +246,16 @@ def kernel_from(kind: str, arrays: Mapping[str, np.ndarray], n_rows: int) -> Any
         shape = (n_rows, _LETTERS**_WORD)
         kernel = Words(checked_csr(arrays["counts"], arrays["words"], arrays["starts"], shape))
     elif kind == "Table":
-        kernel = Table(_checked(arrays["values"], np.float64, 2))
-        if kernel.values.shape != (n_rows, n_rows):
-            raise ValueError(f"expected a similarity of {n_rows} rows, found shape {kernel.values.shape}")
+        values, lacking = _checked(arrays["values"], np.float64, 2), ~_checked(arrays["known"], np.bool_, 1)
+        if not values.shape == (n_rows, n_rows) == 2 * lacking.shape:
+            raise ValueError(f"expected a similarity of {n_rows} rows, found shape {values.shape}")
+        kernel = Table(np.where(lacking | lacking[:, None], np.nan, values))
     elif kind in ("tanimoto", "cosine", "rbf"):
         rows = _checked(arrays["rows"], np.float64, 2)
         middle, scale, width = (_checked(arrays[name], np.float64, 1) for name in ("middle", "scale", "width"))
         if not rows.shape[1] == middle.size == scale.size or width.shape != (1,) or min(*scale, *width) <= 0:
             raise ValueError(f"expected scales of {rows.shape[1]} columns, found {scale.size}")
+        rows = np.where(_checked(arrays["known"], np.bool_, 1)[:, None], rows, np.nan)
         kernel = Numbers(rows, kind, middle, scale, float(width[0]))
     else:
         raise ValueError(f"expected a kind of kernel, found {kind!r}")
@@ -260,6 +270,6 @@ def kind_of(kernel: Any) -> str:
 
 
 def _checked(array: np.ndarray, dtype: Any, ndim: int) -> np.ndarray:
-    if array.dtype != dtype or array.ndim != ndim or np.isinf(array).any():
+    if array.dtype != dtype or array.ndim != ndim:
         raise ValueError(f"expected {np.dtype(dtype)} in {ndim} dimensions, found {array.dtype} in {array.ndim}")
     return array

@@ -14,7 +14,8 @@ from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import aupr
 from air_recsys.models.base import SaysWhatItLacks
-from air_recsys.models.drug_target.pairs import as_pairs
+from air_recsys.models.drug_target.pairs import Words, as_pairs
+from air_recsys.models.drug_target.similarities import Pair
 from air_recsys.models.ranking.allowed import allowed_items, among, list_length
 from air_recsys.models.ranking.lists import recommendation_frame
 from air_recsys.models.ranking.ties import best_of
@@ -32,6 +33,9 @@ class CommonQuestions(SaysWhatItLacks):
     targets_: IdIndex
     drug_graph_: SimilarityGraph
     target_graph_: SimilarityGraph
+    names_: dict[Any, str]
+    _words: Words
+    _described: Pair
 
     def _fitted(self) -> Any:
         raise NotImplementedError

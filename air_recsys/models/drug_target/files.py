@@ -41,6 +41,7 @@ class Learned(NamedTuple):
     noise: float
     n_rounds: int
     words: Words
+    names: dict[Any, str]
     described: Pair
     similarities: Similarities
     scores: np.ndarray  # (n_drugs, n_targets)
@@ -72,6 +73,9 @@ def write(
     arrays |= {name: matrix for name, matrix in given if matrix is not None}
     if learned.words != WORDS:
         attributes["words"] = list(learned.words)
+    if learned.names:
+        ids = learned.data.user_ids.tolist(), learned.data.item_ids.tolist()
+        attributes["names"] = [[learned.names.get(id) for id in own] for own in ids]
     for side, described in zip(WORDS, learned.described, strict=True):
         if described is not None and list(described.kernels) != [_SOLE]:
             attributes[f"{side}_kernels"], of_kernels = described.to_contents(side)
@@ -101,12 +105,19 @@ def learned_of(contents: files.Contents) -> Learned:
         check_real("noise", attributes["noise"], strict=True),
         check_integer("n_rounds_", attributes.get("n_rounds_", contents.parameters.get("n_rounds", 10)), minimum=1),
         words,
+        _names(contents, ids),
         _described(contents, given),
         given,
         _scores(contents, "scores_", data),  # as large as what follows, which the file does not hold
         (drug_graph, target_graph),
         _asked(contents, data),
     )
+
+
+def _names(contents: files.Contents, ids: tuple[np.ndarray, np.ndarray]) -> dict[Any, str]:
+    given = contents.attributes.get("names", ([], []))
+    pairs = [each for own, names in zip(ids, given, strict=True) for each in zip(own.tolist(), names, strict=False)]
+    return {id: str(name) for id, name in pairs if name is not None}
 
 
 def _described(contents: files.Contents, given: Similarities) -> Pair:

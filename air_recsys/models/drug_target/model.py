@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
@@ -15,6 +15,7 @@ import pandas as pd
 
 from air_recsys.data.described.kernels import Bits
 from air_recsys.data.described.sides import Described, Given, ids_of
+from air_recsys.data.described.tables import texts_of
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
@@ -123,6 +124,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Similarities of drugs and of targets given to `fit`, in the order of `drugs_` and `targets_`; None if not
         given.
     drugs_, targets_ : IdIndex
+    names_ : dict
+        What people call drugs and targets.
     interactions_ : Interactions
 
     Examples
@@ -152,6 +155,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         *,
         drug: str = "drug",
         target: str = "target",
+        names: Mapping[Any, str] | pd.Series | None = None,
         callbacks: Iterable[Callback] = (),
         **described: Unpack[Descriptions],
     ) -> Self:
@@ -172,6 +176,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         drug, target : str
             What the rows and the columns are called, in tables, messages and files, as "disease"; also the columns of
             a long table.
+        names : mapping or Series, optional
+            What people call drugs and targets, by id: beside the ids in tables and pages.
         drug_smiles, target_sequences, drug_features, target_features, ... : mapping or Series, DataFrame, optional
             What drugs and targets are described by: SMILES by id (needs the extra ``chemistry``), sequences by id, and
             numbers, such as embeddings, a row for each id, or several tables by name. Each is a kernel, SMILES are
@@ -206,7 +212,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         with lock_of(self):
             fitted = copy.copy(self)
-            fitted._words = words
+            fitted._words, fitted.names_ = words, texts_of("names", names).to_dict() if names is not None else {}
             self._take(fitted._learn(data, fitted._described_of(data, given), rounds))
         return self
 
@@ -473,9 +479,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             best, values = found[0][0], found[1][0]
         drugs, targets = drugs[best], targets[best]
         return pd.DataFrame(
-            {
-                model._words[0]: model.drugs_.ids[drugs],
-                model._words[1]: model.targets_.ids[targets],
+            model.named(model.drugs_.ids[drugs], model.targets_.ids[targets])
+            | {
                 "probability": model.calibration_.of_scores(values),
                 "deviation": model.calibration_.deviations(values, model._answers.held_out.deviations[drugs, targets]),
                 "score": values,
@@ -484,6 +489,18 @@ class DrugTargetAIR(CommonQuestions, Pickled):
                 "recorded_zero": recorded[drugs, targets] == 0,
             }
         )
+
+    def named(self, drug_ids: np.ndarray, target_ids: np.ndarray) -> dict[str, Any]:
+        """Return columns of ids by the words for drugs and targets, and behind them of names where some are known."""
+        ids = dict(zip(self._words, (drug_ids, target_ids), strict=True))
+        if not self.names_:
+            return ids
+        names = {f"{word}_name": [self.names_.get(id, "") for id in own.tolist()] for word, own in ids.items()}
+        return ids | names
+
+    def name(self, id: Hashable) -> str:
+        """Return what people call a drug or a target, and its id behind it."""
+        return f"{self.names_[id]} ({id})" if id in self.names_ else str(id)
 
     def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
         """Return the contributions of known interactions to a score; the parts add up to it.
@@ -578,6 +595,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             model._noise,
             model.n_rounds_,
             model._words,
+            model.names_,
             model._described,
             model.similarities_,
             model.scores_,
@@ -599,7 +617,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         learned = files.learned_of(contents)
         model._device = model._here()
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
-        model.n_rounds_, model._words, model._described = learned.n_rounds, learned.words, learned.described
+        model.n_rounds_, model._described = learned.n_rounds, learned.described
+        model._words, model.names_ = learned.words, learned.names
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
             *model._recorded(learned.data),
@@ -656,8 +675,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
                 raise DataError(
                     f"expected no {name}, as the model was trained without one, found one: fit it with {name}"
                 )
-            nothing = own is None or n == len(all_ids)
-            found.append(Described({}, {}) if nothing else own.later(side, own_given, all_ids, n, stacklevel=4))
+            is_new = own is not None and n < len(all_ids)
+            found.append(own.later(side, own_given, all_ids, n, stacklevel=4) if own and is_new else Described({}, {}))
         return data, (found[0], found[1])
 
     def _beside(self, later: tuple[Described, Described], data: Interactions) -> Similarities:
@@ -736,6 +755,7 @@ def _with_shares(described: Pair, values: np.ndarray, weights: np.ndarray) -> tu
             continue
         kernels = side.similarities()
         shares = learned_shares(kernels, own, shown).tolist()
-        found.append(side._replace(shares=dict(zip(side.kernels, shares, strict=True))))
-        similarities.append(found[-1].similarity(kernels))
+        side = side._replace(shares=dict(zip(side.kernels, shares, strict=True)))
+        found.append(side)
+        similarities.append(side.similarity(kernels))
     return (found[0], found[1]), (similarities[0], similarities[1])

@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from air_recsys.data.described.sides import Described
 from air_recsys.metrics import average_precision
-from air_recsys.models.drug_target.completion import Completed, Extension, Spectrum, complete, contributions, left_out
+from air_recsys.models.drug_target.completion import Completed, Extension, complete, contributions, left_out
 from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, without
 
 COMPARED = 2**22  # recorded pairs, of which more say nothing new
@@ -69,8 +69,7 @@ class Whole:
     @cached_property
     def turned(self) -> Whole:
         """The same with targets for drugs and drugs for targets."""
-        scores, filled, smoothed, (rows, columns, shares) = self.block
-        block = Completed(scores.T, filled.T, smoothed.T, Spectrum(columns, rows, shares.T))
+        block = self.block.turned()
         mixed_in, (first, second) = self.regressed, self.sides.similarities
         regressed = mixed_in and mixed_in._replace(scores=mixed_in.scores.T, solved=mixed_in.solved.T)
         sides = Sides((second, first), self.sides.targets, self.sides.drugs)

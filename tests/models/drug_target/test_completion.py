@@ -158,7 +158,7 @@ def test_an_entry_is_left_out_as_if_it_was_missing() -> None:
     """With the graphs as they are: the score is the same whatever the entry was, and equal to what it completes to."""
     smoothed = torch.from_numpy((np.random.default_rng(1).random((14, 11)) < 0.25).astype(float))
     kept = spectrum(affinity(smoothed, None, 0.5), affinity(smoothed.T, None, 0.5), 0.5)
-    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, kept))
+    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, lambda: kept))
     for place in ((0, 0), (4, 9)):
         filled = smoothed.clone()
         filled[place] = found[place]
