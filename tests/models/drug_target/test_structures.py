@@ -17,10 +17,10 @@ from air_recsys.models.drug_target.similarities import learned_shares
 pytest.importorskip("rdkit")
 
 SMILES = {
-    f"d{k}": f"{'C' * (k % 4 + 2)}{tail}"
+    f"d{k}": f"{'C' * (k + 2)}{tail}"
     for k, tail in enumerate(["O", "CO", "(C)O", "(=O)O"] * 2 + ["c1ccccc1", "c1ccncc1", "c1ccsc1", "Oc1ccccc1"] * 2)
 }
-NEW = {"new alcohol": "CCCCCCO", "new ring": "CCCCCc1ccccc1"}
+NEW = {"new alcohol": "CCCCCCCO", "new ring": "CCCCCc1ccccc1"}
 SEQUENCES = {f"t{k}": ("MKVLAAGIVG" if k < 4 else "GGSTPRWWQE") * 2 + "ACDEFGH"[k % 7] * 4 for k in range(8)}
 TABLE = pd.DataFrame(np.kron(np.eye(2), np.ones((8, 4))), list(SMILES), list(SEQUENCES))
 TABLE.iloc[[0, 9, 3], [1, 6, 7]] = [[0, 1, 0], [1, 0, 1], [np.nan, 0, np.nan]]
@@ -106,7 +106,7 @@ def test_embeddings_that_people_bring_are_kernels_with_the_scales_of_the_fit() -
     known, new = NUMBERS.loc[list(SMILES)], NUMBERS.loc[list(NEW)]
     alone = DrugTargetAIR().fit(TABLE, drug_features=known)
     np.testing.assert_allclose(alone.similarities_[0], feature_similarity(known))
-    by_mapping = DrugTargetAIR().fit(TABLE, drug_features={id: row for id, row in known.T.items()})
+    by_mapping = DrugTargetAIR().fit(TABLE, drug_features=dict(known.T.items()))
     np.testing.assert_array_equal(by_mapping.scores_, alone.scores_)
     np.testing.assert_array_equal(DrugTargetAIR().fit(TABLE, drug_features=known.to_numpy()).scores_, alone.scores_)
     scaled = (known - known.mean()) / known.std(ddof=0)
