@@ -47,7 +47,7 @@ class Spectrum(NamedTuple):
 
     def turned(self) -> Spectrum:
         """Return the same of the transposed matrix."""
-        return Spectrum(self.columns, self.rows, self.shares.T, self.values[::-1])
+        return Spectrum(self.columns, self.rows, self.shares.T, (self.values[1], self.values[0]))
 
     def smooth(self, values: torch.Tensor) -> torch.Tensor:
         """Return the X of the module's first step for an R."""

@@ -119,7 +119,12 @@ def complete_all(
     nothing = AllRows(sides.targets, np.zeros((0, int(sides.targets.sum()))))
     whole = Whole(scores, filled, known, None, completed, sides, nothing, nothing, inner, shown > shown.max() / 2)
     whole = replace(whole, columns=held.columns if held else whole.turned.followed())
-    whole = _extended(replace(whole, rows=whole.followed()))
+    if held is not None and sides.drugs[len(held.scores) :].all():  # others follow from those that are held
+        blank = np.zeros((len(held.rows.weights), len(inner) - held.rows.weights.shape[1]))
+        rows = AllRows(sides.drugs, np.hstack([held.rows.weights, blank]))
+    else:
+        rows = whole.followed()
+    whole = _extended(replace(whole, rows=rows))
     return mixed(whole, regress(known), strengths.regression_weight) if strengths.regression_weight else whole
 
 
