@@ -95,7 +95,7 @@ class Described(NamedTuple):
                         )
                     kernels[own] = known._replace(rows=checked_rows(argument, table))
                 elif isinstance(known, Table):
-                    kernels[own] = Table(later_rows(argument, known.values, named, ids, n_known))
+                    kernels[own] = Table(later_rows(argument, known.similarity(), named, ids, n_known))
         return Described(kernels, {name: self.shares[name] for name in kernels}, line)
 
     def rows(self, later: Described, k: int) -> np.ndarray:

@@ -70,9 +70,9 @@ def _compounds(file: Path, content: TextIO, is_structure: Callable[[str], bool])
     separator = next((sign for sign in ("\t", ",", ";") if sign in first), None)
     fields = _fields(first, separator)
     found = [place for place, field in enumerate(fields) if is_structure(field)]
-    has_header = not found
+    lower = [field.strip().casefold() for field in fields]
+    has_header = not found or any(name in lower for name in _SMILES)
     if has_header:
-        lower = [field.strip().casefold() for field in fields]
         smiles = next((lower.index(name) for name in _SMILES if name in lower), 0)
         names = next((lower.index(name) for name in _NAMES if name in lower), None)
         name = names if names is not None else next((place for place in range(len(fields)) if place != smiles), 1)
