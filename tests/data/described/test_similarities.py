@@ -61,6 +61,22 @@ def test_sequences_are_compared_by_their_words() -> None:
         sequence_similarity({"a": "MKVAGILL", "c": "MKXX"})
 
 
+def test_alignments_are_scored_by_smith_and_waterman() -> None:
+    pytest.importorskip("parasail")
+    found = sequence_similarity({"a": "MKVLUAGIVG", "b": "MKVLCAGIVG", "c": "WWMKVLCA", "d": "PPPP"}, aligned=True)
+    np.testing.assert_array_equal(as_similarity("s", found, np.array(IDS)), found)
+    own = 5 + 5 + 4 + 4 + 9 + 4  # of MKVLCA by BLOSUM62
+    whole = own + 6 + 4 + 4 + 6, own + 2 * 11
+    assert found.loc["a", "b"] == pytest.approx(1)
+    assert found.loc["b", "c"] == pytest.approx(own / np.sqrt(whole[0] * whole[1]))
+    assert found.loc["a", "d"] == 0
+
+
+def test_bases_beside_amino_acids_are_told() -> None:
+    with pytest.warns(DataWarning, match=r"1 of 2 sequences are bases, the others amino acids: \['b'\]"):
+        sequence_similarity({"a": "MKVLMKVLW", "b": "ACGT" * 10})
+
+
 def test_structures_are_compared_as_rdkit_compares_them() -> None:
     pytest.importorskip("rdkit")
     from rdkit import Chem, DataStructs
