@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,12 @@ class Rounds:
     def __init__(self, callbacks: list[Callback]) -> None:
         self.callbacks, self.start = callbacks, perf_counter()
         self.stopped_at: int | None = None
+        self.bar: Any = None
 
     def __call__(self, done: int, completed: Completed) -> bool:
         """Whether a callback stops the rounds."""
+        if self.bar is not None:
+            self.bar.update()
         if not self.callbacks:
             return False
         fit, objective = completed.objective()

@@ -65,6 +65,7 @@ from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.storage.pickled import Pickled
+from air_recsys.storage.progress import progress_bar
 from air_recsys.storage.validation import check_choice, check_integer, check_parameters, check_real, integer, real
 from air_recsys.training import Callback, check_callbacks
 
@@ -230,7 +231,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_, self.n_rounds_ = self._chosen_weight(values, weights, given), self.n_rounds
-        whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
+        with progress_bar(None, total=self.n_rounds, unit="round", desc="completion") as rounds.bar:
+            whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
         self.n_rounds_ = rounds.stopped_at or self.n_rounds
         self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
         profiles = whole.filled
