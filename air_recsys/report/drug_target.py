@@ -163,8 +163,8 @@ _RESAMPLES = 200
 _BASELINE = "counts of interactions"
 _PROTOCOL = (
     "Every recorded pair was predicted by a model without a tenth of the records, the pair among them. Hidden pairs "
-    "are random, so this is the accuracy for drugs and targets with other known pairs. Intervals come from a "
-    "bootstrap over drugs. Probabilities come from a calibration without the pair."
+    "are random, so this is the accuracy for {0}s and {1}s with other known pairs. Intervals come from a "
+    "bootstrap over {0}s. Probabilities come from a calibration without the pair."
 )
 
 
@@ -186,7 +186,15 @@ def drug_target_summary(model: DrugTargetAIR) -> Markup:
         "p", f"Expected calibration error of the probabilities: {calibration_error(truth, probability):.3f}."
     )
     measures = table(f"Of {truth.size:,} hidden pairs", columns, rows)
-    return section("accuracy", "At a glance", words, gallery(*pictures), note(_PROTOCOL), measures, error)
+    return section(
+        "accuracy",
+        "At a glance",
+        words,
+        gallery(*pictures),
+        note(_PROTOCOL.format(model.drugs_.kind, model.targets_.kind)),
+        measures,
+        error,
+    )
 
 
 def _data_sentence(model: DrugTargetAIR) -> str:

@@ -62,7 +62,7 @@ def test_from_a_table_to_a_list_reasons_and_a_page(folder: Path) -> None:
     assert sum(why["parts"].values()) == pytest.approx(why["score"])
     run("dti", "report", model, "--out", folder / "page.html", "--n", "5")
     page = (folder / "page.html").read_text(encoding="utf-8")
-    for part in ("Which drugs may hit which targets", "c00 hits p2", "the target graph", "hidden pairs"):
+    for part in ("Which drugs may hit which targets", "c02 hits p2", "the target graph", "hidden pairs"):
         assert part in page
     assert "<script" not in page
 
@@ -138,7 +138,7 @@ def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> N
         (["--value-column", "active"], "expected the columns"),
         (["--set", "noise=-1"], "noise"),
         (["--set", "n_epochs=1"], "with a parameter of DrugTargetAIR"),
-        (["--target-features", "smiles.csv"], "must be numbers, found 'CCO'"),
+        (["--drug-features", "smiles.csv"], "must be numbers, found 'CCO'"),
     ],
 )
 def test_wrong_options_are_one_line(folder: Path, options: list[str], message: str) -> None:

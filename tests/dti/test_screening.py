@@ -77,7 +77,7 @@ def test_what_does_not_parse_is_told_and_left_out(model: DrugTargetAIR, tmp_path
     polymer = screen(model, {"polymer": "NC" * 1000}, n=1)
     assert np.isfinite(polymer["score"]).all()
     path = tmp_path / "library.smi"
-    path.write_text("no\nstructures\n")
+    path.write_text("not\nstructures\n")
     with pytest.raises(DataFileError, match="expected SMILES in the first or the second line"):
         screen(model, path)
 

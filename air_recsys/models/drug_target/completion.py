@@ -68,6 +68,11 @@ class Completed:
         """That made X of the R before; for rows below a completion it is computed when asked for."""
         return self.make()
 
+    @cached_property
+    def rotated(self) -> torch.Tensor:
+        """What X is made of, in the eigenvectors of both graphs, (m, n)."""
+        return self.spectrum.rows.T @ self.smoothed @ self.spectrum.columns
+
     def turned(self) -> Completed:
         """Return the same of the transposed matrix."""
         return Completed(self.scores.T, self.filled.T, self.smoothed.T, lambda: self.spectrum.turned())
@@ -168,35 +173,35 @@ def _round_below(
         return Spectrum(vectors, before.columns, shares, (left, before.values[1]))
 
     completed = Completed(whole, whole, whole, make)
-    scores = _bordered(before, graph, whole, noise)
+    scores = _bordered(held, graph, filled[known:], noise)
     scores = completed.spectrum.smooth(whole)[known:] if scores is None else scores
     after = recorded[known:] + (1 - shown[known:]) * scores.clamp(0, 1)
     return replace(completed, scores=torch.cat([held.scores, scores]), filled=torch.cat([held.filled, after]))
 
 
-def _bordered(before: Spectrum, graph: torch.Tensor, whole: torch.Tensor, noise: float) -> torch.Tensor | None:
+def _bordered(held: Completed, graph: torch.Tensor, new: torch.Tensor, noise: float) -> torch.Tensor | None:
     r"""Return the last rows of X by the spectrum of the first ones, without one of all, (k, n).
 
     In an eigenvector of the columns' graph of value :math:`\mu` the equations of a round are :math:`x = y - c z,\ (A +
     c) z = y` with :math:`c = \sigma / \mu`; z follows by the Schur complement of the known rows. None where the graph
     of all rows has negative eigenvalues, which count as 0, or where there are many new rows.
     """
-    left, right = before.values
-    known, k = len(left), len(graph) - len(left)
+    before = held.spectrum
+    (left, right), known, k = before.values, len(held.scores), len(new)
     if k**2 * len(right) > _MOST_BORDERED or left[0] < -_NEGATIVE:
         return None
     edges = before.rows.T @ graph[:known, known:]  # (m, k)
     own = graph[known:, known:] + _NEGATIVE * torch.eye(k, dtype=graph.dtype)
     if torch.linalg.eigvalsh(own - edges.T @ (edges / (left.clamp(min=0) + _NEGATIVE)[:, None]))[0] < 0:
         return None
-    rotated = whole @ before.columns
+    rotated = new @ before.columns
     ratio = noise / right.clamp(min=torch.finfo(right.dtype).tiny ** 0.5)  # c, (n,)
     inverse = 1 / (left.clamp(min=0)[:, None] + ratio)  # (m, n)
     inner = torch.einsum("ia,ij,ib->jab", edges, inverse, edges)
     inner = graph[known:, known:] + ratio[:, None, None] * torch.eye(k, dtype=graph.dtype) - inner  # (n, k, k)
-    rest = rotated[known:] - edges.T @ (inverse * (before.rows.T @ rotated[:known]))  # (k, n)
+    rest = rotated - edges.T @ (inverse * held.rotated)  # (k, n)
     solved = torch.linalg.solve(inner, rest.T[:, :, None])[:, :, 0].T
-    return ((rotated[known:] - ratio * solved) * (right > 0)) @ before.columns.T
+    return ((rotated - ratio * solved) * (right > 0)) @ before.columns.T
 
 
 def contributions(completed: Completed, row: int, column: int) -> np.ndarray:

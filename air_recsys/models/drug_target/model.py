@@ -207,7 +207,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         words, given = checked_words(drug, target), by_sides(drug_similarity, target_similarity, described)
         pairs = as_pairs(interactions, words)
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
-        check_sides(pairs, given, is_long=is_long)
+        check_sides(pairs, given, words, is_long=is_long)
         data = with_ids(pairs, ids_of(given[0]), ids_of(given[1]))
         needed = planned(data, given, self.unobserved_weight)
         check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")

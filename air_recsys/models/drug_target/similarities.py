@@ -54,13 +54,13 @@ def by_sides(drug_similarity: Any, target_similarity: Any, described: Descriptio
     return found[0], found[1]
 
 
-def check_sides(data: Interactions, given: tuple[Given, Given], *, is_long: bool) -> None:
+def check_sides(data: Interactions, given: tuple[Given, Given], words: tuple[str, str], *, is_long: bool) -> None:
     """Raise `DataError` for descriptions that are those of the other side, or of no id of the data.
 
     Warn of such without names beside a table of one pair a row, which may have its ids in another order.
     """
-    sides = (("drug", data.users, given[0]), ("target", data.items, given[1]))
-    for (side, own, own_given), (_, other, _) in zip(sides, reversed(sides), strict=True):
+    sides = (("drug", words[0], data.users, given[0]), ("target", words[1], data.items, given[1]))
+    for (side, word, own, own_given), (_, _, other, _) in zip(sides, reversed(sides), strict=True):
         for kind, content in own_given.items():
             ids, shape = ids_of({kind: content}), getattr(content, "shape", ())
             name = f"{side}_{kind}"
@@ -75,7 +75,7 @@ def check_sides(data: Interactions, given: tuple[Given, Given], *, is_long: bool
                 found = f"its index has such as {quoted(ids.tolist()[0])}" if ids.size else f"its shape is {shape}"
                 mend = "; are the rows of the pairs targets? Then pass table.T (in the shell --transpose)"
                 raise DataError(
-                    f"expected {name} of the {len(own)} {own.kind}s, such as {quoted(own.ids.tolist()[0])}, but "
+                    f"expected {name} of the {len(own)} {word}s, such as {quoted(own.ids.tolist()[0])}, but "
                     f"{found}{mend if is_other else ''}"
                 )
 
