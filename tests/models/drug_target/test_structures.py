@@ -209,7 +209,7 @@ def test_what_the_model_does_not_know_is_said(fitted: Any, given: Any, message: 
 def test_the_axes_have_the_words_of_their_columns(tmp_path: Path) -> None:
     frame = TABLE.stack().rename_axis(["drug", "disease"]).rename("interaction").dropna().reset_index()
     model = DrugTargetAIR().fit(frame, target="disease", names={"d0": "aspirin", "t1": "asthma"})
-    same = DrugTargetAIR().fit(TABLE)
+    same = DrugTargetAIR().fit(frame.rename(columns={"disease": "target"}))
     np.testing.assert_array_equal(model.scores_, same.scores_)
     loaded = DrugTargetAIR.load(model.save(tmp_path / "model.air"))
     for each in (model, loaded):
