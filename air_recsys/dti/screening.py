@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Bits
+from air_recsys.data.described.kernels import bits_of
 from air_recsys.data.described.molecules import PRINTS, fingerprints, is_structure, structures
 from air_recsys.data.described.sides import Described
 from air_recsys.data.readers.library_file import Block, library_blocks
@@ -130,7 +130,7 @@ def _read(texts: list[str], names: list[str]) -> Prints:
     """Packed fingerprints of SMILES, and the places and reasons of those that do not parse."""
     found = structures(texts)
     unread = [(place, each.reason) for place, each in enumerate(found) if each.molecule is None]
-    return {name: bits.packed for name, bits in fingerprints(found, names).items()}, unread
+    return {name: bits.rows for name, bits in fingerprints(found, names).items()}, unread
 
 
 def _each(read: Any, blocks: Iterable[Block], n_processes: int, stack: ExitStack) -> Iterator[tuple[Block, Prints]]:
@@ -176,12 +176,12 @@ class _Scorer:
 
     def add(self, ids: list[Any], prints: dict[str, np.ndarray]) -> None:
         """Score a block and keep the best pairs."""
-        kernels: Any = {name: Bits(packed) for name, packed in prints.items()}
+        kernels: Any = {name: bits_of(packed) for name, packed in prints.items()}
         later = Described(kernels, {name: self.similar.described.shares[name] for name in kernels})
         across = self.similar.described.across(later)  # (b, n_known)
         weights = self.similar.weights(across)
         scores = weights @ self.similar.profiles[:, self.targets]
-        scores[~np.any([each.present() for each in kernels.values()], axis=0)] = -np.inf
+        scores[~np.any([each.known for each in kernels.values()], axis=0)] = -np.inf
         flat = scores.ravel()
         least = self.kept.scores[-1] if self.kept.scores.size == self.n else -np.inf
         places = np.flatnonzero(flat > least)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,215 +13,119 @@ from air_recsys.storage.reading import checked_csr
 
 _WORD = 3  # letters
 _LETTERS = 26
-NumbersKind = Literal["tanimoto", "cosine", "rbf"]
+Kind = Literal["bits", "words", "tanimoto", "cosine", "rbf", "table"]
 
 
-class Kernel(Protocol):
-    """Rows of one description."""
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    r"""Rows of one description, and how two are compared.
 
-    def similarity(self, others: Any = None) -> np.ndarray:
-        """Of rows of others (k), or of its own, to its own (n), in [0, 1]; (k, n)."""
-        ...
+    Attributes
+    ----------
+    kind : str
+        bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words: the cosine of counts, the
+        spectrum kernel. tanimoto and cosine: of numbers. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
+        it was given; rows that come later bring their own.
+    rows : ndarray or csr_array, shape (n, f)
+        Of a table (n, n), and (k, n + k) of rows that come later, to these and to each other.
+    known : ndarray of bool, shape (n,)
+        Rows of which nothing is known are similar to none.
+    middle, scale : ndarray, shape (f,)
+        What numbers were scaled by, for later ones.
+    """
 
-    def take(self, rows: np.ndarray) -> Self:
-        """The same of some rows."""
-        ...
-
-    def joined(self, others: Self) -> Self:
-        """The same of its rows and of others after them."""
-        ...
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it is made of, for a file."""
-        ...
-
-    def present(self) -> np.ndarray:
-        """Which rows it knows, bool (n,)."""
-        ...
-
-    def nothing(self, n: int) -> Self:
-        """Rows of which nothing is known."""
-        ...
-
-
-class Bits(NamedTuple):
-    r"""Fingerprints: Tanimoto, :math:`|x \cap y| / |x \cup y|`. Empty ones are like none."""
-
-    packed: np.ndarray  # uint8, (n, n_bits / 8), the lowest bit first
+    kind: Kind
+    rows: Any
+    known: np.ndarray
+    middle: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
     def similarity(self, others: Self | None = None) -> np.ndarray:
-        """See `Kernel`."""
-        own = self._unpacked()
-        rows = own if others is None else others._unpacked()
-        return tanimoto(rows, own)
+        """Of rows of others (k), or of its own, to its own (n); (k, n)."""
+        rows, own = (self if others is None else others).rows, self.rows
+        if self.kind == "table":
+            return rows[:, : own.shape[1]]
+        if self.kind in ("bits", "tanimoto"):
+            return tanimoto(*(_unpacked(each) if self.kind == "bits" else each for each in (rows, own)))
+        from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
-    def take(self, rows: np.ndarray) -> Self:
-        """See `Kernel`."""
-        return type(self)(self.packed[rows])
-
-    def joined(self, others: Self) -> Self:
-        """See `Kernel`."""
-        return type(self)(np.concatenate([self.packed, others.packed]))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """See `Kernel`."""
-        return {"packed": self.packed}
-
-    def present(self) -> np.ndarray:
-        """See `Kernel`."""
-        return np.asarray(self.packed.any(axis=1))
-
-    def nothing(self, n: int) -> Self:
-        """See `Kernel`."""
-        return type(self)(np.zeros((n, self.packed.shape[1]), np.uint8))
-
-    def _unpacked(self) -> np.ndarray:
-        return np.unpackbits(self.packed, axis=1, bitorder="little").astype(np.float32)  # sums of ones are exact
-
-
-class Words(NamedTuple):
-    """Counts of all words of three letters in sequences: the cosine, which is the spectrum kernel."""
-
-    counts: sp.csr_array  # (n, 26^k)
-
-    @classmethod
-    def of(cls, sequences: list[str], k: int = _WORD) -> Self:
-        """Of sequences of letters; shorter ones have no word."""
-        words, rows = [], []
-        powers = _LETTERS ** np.arange(k)[::-1]
-        for row, sequence in enumerate(sequences):
-            letters = np.frombuffer(sequence.upper().encode(), np.uint8).astype(np.int64) - ord("A")
-            if letters.size >= k:
-                words.append(np.lib.stride_tricks.sliding_window_view(letters, k) @ powers)
-                rows.append(np.full(words[-1].size, row))
-        places = (np.concatenate(rows or [[]]).astype(np.int64), np.concatenate(words or [[]]).astype(np.int64))
-        counts = sp.coo_array((np.ones(places[0].size), places), shape=(len(sequences), _LETTERS**k))
-        return cls(sp.csr_array(counts.tocsr()))
-
-    def similarity(self, others: Self | None = None) -> np.ndarray:
-        """See `Kernel`."""
-        from sklearn.metrics.pairwise import cosine_similarity
-
-        rows = self.counts if others is None else others.counts
-        return np.asarray(cosine_similarity(rows, self.counts)).clip(0, 1)
-
-    def take(self, rows: np.ndarray) -> Self:
-        """See `Kernel`."""
-        return type(self)(self.counts[rows])
-
-    def joined(self, others: Self) -> Self:
-        """See `Kernel`."""
-        return type(self)(sp.csr_array(sp.vstack([self.counts, others.counts])))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """See `Kernel`."""
-        return {"counts": self.counts.data, "words": self.counts.indices, "starts": self.counts.indptr}
-
-    def present(self) -> np.ndarray:
-        """See `Kernel`."""
-        return np.diff(self.counts.indptr) > 0
-
-    def nothing(self, n: int) -> Self:
-        """See `Kernel`."""
-        width: Any = self.counts.shape
-        return type(self)(sp.csr_array((n, width[1])))
-
-
-class Numbers(NamedTuple):
-    r"""Rows of numbers: Tanimoto, the cosine, or :math:`\exp(-|x - y|^2 / m)` of columns of the first ones' scales."""
-
-    rows: np.ndarray  # (n, f), of NaN where nothing is known
-    kind: NumbersKind
-    middle: np.ndarray  # (f,)
-    scale: np.ndarray  # (f,)
-    width: float  # m, the median of the first rows' squared distances
-
-    @classmethod
-    def of(cls, rows: np.ndarray, kind: NumbersKind) -> Self:
-        """Of first rows."""
-        middle, scale = rows.mean(axis=0), rows.std(axis=0)
-        scale[scale <= 1e-12 * abs(middle)] = 1
-        made = cls(rows, kind, middle, scale, 1.0)
-        if kind != "rbf" or len(rows) < 2:
-            return made
-        apart = made._apart(made)[np.triu_indices(len(rows), 1)]
-        return made._replace(width=float(np.median(apart)) if apart.any() else 1.0)
-
-    def similarity(self, others: Self | None = None) -> np.ndarray:
-        """See `Kernel`."""
-        others = self if others is None else others
         if self.kind == "rbf":
-            return np.exp(-self._apart(others) / self.width)
-        rows, own = np.nan_to_num(others.rows), np.nan_to_num(self.rows)
-        if self.kind == "tanimoto":
-            return tanimoto(rows, own)
-        from sklearn.metrics.pairwise import cosine_similarity
-
+            return np.exp(-euclidean_distances(rows, own, squared=True))
         return np.asarray(cosine_similarity(rows, own)).clip(0, 1)
 
     def take(self, rows: np.ndarray) -> Self:
-        """See `Kernel`."""
-        return self._replace(rows=self.rows[rows])
+        """Return the same of some rows."""
+        return replace(
+            self, rows=self.rows[np.ix_(rows, rows) if self.kind == "table" else rows], known=self.known[rows]
+        )
 
-    def joined(self, others: Self) -> Self:
-        """See `Kernel`."""
-        return self._replace(rows=np.concatenate([self.rows, others.rows]))
+    def joined(self, others: Self | None, n: int) -> Self:
+        """Return its rows with n others after them; None: of which nothing is known."""
+        width = self.rows.shape[1] + (n if self.kind == "table" else 0)
+        later: Any = np.zeros((n, width), self.rows.dtype) if others is None else others.rows
+        if self.kind == "words":
+            rows: Any = sp.csr_array(sp.vstack([self.rows, sp.csr_array(later)]))
+        elif self.kind == "table":
+            rows = np.block([[self.rows, later[:, : len(self.rows)].T], [later]])
+        else:
+            rows = np.concatenate([self.rows, later])
+        return replace(self, rows=rows, known=np.append(self.known, [False] * n if others is None else others.known))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """See `Kernel`."""
-        rows, known = np.nan_to_num(self.rows), self.present()
-        return {
-            "rows": rows,
-            "known": known,
-            "middle": self.middle,
-            "scale": self.scale,
-            "width": np.array([self.width]),
-        }
-
-    def present(self) -> np.ndarray:
-        """See `Kernel`."""
-        return np.asarray(~np.isnan(self.rows).any(axis=1))
-
-    def nothing(self, n: int) -> Self:
-        """See `Kernel`."""
-        return self._replace(rows=np.full((n, self.rows.shape[1]), np.nan))
-
-    def _apart(self, others: Self) -> np.ndarray:
-        from sklearn.metrics.pairwise import euclidean_distances
-
-        rows, own = (np.nan_to_num((each - self.middle) / self.scale) for each in (others.rows, self.rows))
-        return euclidean_distances(rows, own, squared=True)
-
-
-class Table(NamedTuple):
-    """A similarity as it was given; rows that come later bring their own."""
-
-    values: np.ndarray  # (n, n), NaN where nothing is known; or (k, n + k), of later rows to these and to each other
-
-    def similarity(self, others: Self | None = None) -> np.ndarray:
-        """See `Kernel`."""
-        return np.nan_to_num(self.values if others is None else others.values[:, : len(self.values)])
-
-    def take(self, rows: np.ndarray) -> Self:
-        """See `Kernel`."""
-        return type(self)(self.values[np.ix_(rows, rows)])
-
-    def joined(self, others: Self) -> Self:
-        """See `Kernel`."""
-        own, later = len(self.values), others.values
-        return type(self)(np.block([[self.values, later[:, :own].T], [later]]))
+    def of_later(self, numbers: np.ndarray) -> Self:
+        """Return the same kernel of later rows of numbers."""
+        scaled = numbers if self.scale is None else (numbers - self.middle) / self.scale
+        return replace(self, rows=scaled, known=np.ones(len(numbers), dtype=bool))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """See `Kernel`."""
-        return {"values": np.nan_to_num(self.values), "known": self.present()}
+        """Return what it is made of, for a file."""
+        rows = self.rows
+        parts = (
+            {"rows": rows}
+            if self.kind != "words"
+            else {"rows": rows.data, "words": rows.indices, "starts": rows.indptr}
+        )
+        scales = {} if self.scale is None or self.middle is None else {"middle": self.middle, "scale": self.scale}
+        return parts | scales | {"known": self.known}
 
-    def present(self) -> np.ndarray:
-        """See `Kernel`."""
-        return ~np.isnan(np.diagonal(self.values, self.values.shape[1] - self.values.shape[0]))
 
-    def nothing(self, n: int) -> Self:
-        """See `Kernel`."""
-        return type(self)(np.full((n, len(self.values) + n), np.nan))
+def bits_of(packed: np.ndarray) -> Kernel:
+    """The kernel of fingerprints, uint8 (n, n_bits / 8), the lowest bit first; nothing is known of empty ones."""
+    return Kernel("bits", packed, np.asarray(packed.any(axis=1)))
+
+
+def words_of(sequences: list[str], k: int = _WORD) -> Kernel:
+    """The kernel of the words of k letters of sequences of letters; nothing is known of shorter ones."""
+    powers = _LETTERS ** np.arange(k)[::-1]
+    words, starts = [np.empty(0, dtype=np.int64)], [0]
+    for sequence in sequences:
+        letters = np.frombuffer(sequence.upper().encode(), np.uint8).astype(np.int64) - ord("A")
+        if letters.size >= k:
+            words.append(np.lib.stride_tricks.sliding_window_view(letters, k) @ powers)
+        starts.append(starts[-1] + max(letters.size - k + 1, 0))
+    places = np.concatenate(words)
+    counts = sp.csr_array((np.ones(places.size), places, starts), shape=(len(sequences), _LETTERS**k))
+    counts.sum_duplicates()
+    return Kernel("words", counts, np.diff(starts) > 0)
+
+
+def numbers_kernel(rows: np.ndarray, kind: Literal["tanimoto", "cosine", "rbf"]) -> Kernel:
+    """The kernel of rows of numbers; for rbf they are standardised, and the median of their distances is 1."""
+    known = np.ones(len(rows), dtype=bool)
+    if kind != "rbf":
+        return Kernel(kind, rows, known)
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    middle, scale = rows.mean(axis=0), rows.std(axis=0)
+    scale[scale <= 1e-12 * abs(middle)] = 1
+    scaled = (rows - middle) / scale
+    apart = euclidean_distances(scaled, squared=True)[np.triu_indices(len(rows), 1)]
+    width = np.sqrt(np.median(apart)) if apart.any() and np.median(apart) else 1.0
+    return Kernel(kind, scaled / width, known, middle, scale * width)
+
+
+def table_of(values: np.ndarray) -> Kernel:
+    """The kernel of similarities as they were given."""
+    return Kernel("table", values, np.ones(len(values), dtype=bool))
 
 
 def tanimoto(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -232,44 +137,29 @@ def tanimoto(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     [[0.5, 0.0]]
     """
     products = (rows @ columns.T).astype(np.float64)
-    union = (rows * rows).sum(axis=1, dtype=np.float64)[:, None] + (columns * columns).sum(axis=1, dtype=np.float64)
-    union -= products
+    squares = [(each * each).sum(axis=1, dtype=np.float64) for each in (rows, columns)]
+    union = squares[0][:, None] + squares[1] - products
     return np.divide(products, union, out=np.zeros_like(products), where=union > 0)
 
 
-def kernel_from(kind: str, arrays: Mapping[str, np.ndarray], n_rows: int) -> Any:
-    """The kernel of `arrays()` of a file; kind is the name of its class, or that of `Numbers`."""
-    kernel: Any
-    if kind == "Bits":
-        kernel = Bits(_checked(arrays["packed"], np.uint8, 2))
-    elif kind == "Words":
-        shape = (n_rows, _LETTERS**_WORD)
-        kernel = Words(checked_csr(arrays["counts"], arrays["words"], arrays["starts"], shape))
-    elif kind == "Table":
-        values, lacking = _checked(arrays["values"], np.float64, 2), ~_checked(arrays["known"], np.bool_, 1)
-        if not values.shape == (n_rows, n_rows) == 2 * lacking.shape:
-            raise ValueError(f"expected a similarity of {n_rows} rows, found shape {values.shape}")
-        kernel = Table(np.where(lacking | lacking[:, None], np.nan, values))
-    elif kind in ("tanimoto", "cosine", "rbf"):
-        rows = _checked(arrays["rows"], np.float64, 2)
-        middle, scale, width = (_checked(arrays[name], np.float64, 1) for name in ("middle", "scale", "width"))
-        if not rows.shape[1] == middle.size == scale.size or width.shape != (1,) or min(*scale, *width) <= 0:
-            raise ValueError(f"expected scales of {rows.shape[1]} columns, found {scale.size}")
-        rows = np.where(_checked(arrays["known"], np.bool_, 1)[:, None], rows, np.nan)
-        kernel = Numbers(rows, kind, middle, scale, float(width[0]))
-    else:
-        raise ValueError(f"expected a kind of kernel, found {kind!r}")
-    if kernel[0].shape[0] != n_rows:
-        raise ValueError(f"expected a description of {n_rows} rows, found {kernel[0].shape[0]}")
-    return kernel
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    return np.unpackbits(packed, axis=1, bitorder="little").astype(np.float32)  # sums of ones are exact
 
 
-def kind_of(kernel: Any) -> str:
-    """The word for a kernel that `kernel_from` reads."""
-    return kernel.kind if isinstance(kernel, Numbers) else type(kernel).__name__
-
-
-def _checked(array: np.ndarray, dtype: Any, ndim: int) -> np.ndarray:
-    if array.dtype != dtype or array.ndim != ndim:
-        raise ValueError(f"expected {np.dtype(dtype)} in {ndim} dimensions, found {array.dtype} in {array.ndim}")
-    return array
+def kernel_from(kind: Any, arrays: Mapping[str, np.ndarray], n_rows: int) -> Kernel:
+    """The kernel of `arrays()` of a file, checked."""
+    rows: Any = arrays["rows"]
+    middle, scale, known = arrays.get("middle"), arrays.get("scale"), arrays["known"]
+    if kind == "words":
+        rows = checked_csr(rows, arrays["words"], arrays["starts"], (n_rows, _LETTERS**_WORD))
+    width = n_rows if kind == "table" else rows.shape[-1]
+    dtype = np.uint8 if kind == "bits" else np.float64
+    scales = [each for each in (middle, scale) if each is not None]
+    if (
+        kind not in ("bits", "words", "tanimoto", "cosine", "rbf", "table")
+        or (rows.shape, rows.dtype, known.shape, known.dtype) != ((n_rows, width), dtype, (n_rows,), np.bool_)
+        or [each.shape for each in scales] != [(width,)] * (2 if kind == "rbf" else 0)
+        or (scale is not None and not (scale > 0).all())
+    ):
+        raise ValueError(f"expected a kernel of {n_rows} rows, found {kind!r} of {rows.shape} in {rows.dtype}")
+    return Kernel(kind, rows, known, middle, scale)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Bits
+from air_recsys.data.described.kernels import Kernel, bits_of
 from air_recsys.data.described.tables import square, texts_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import import_extra
@@ -57,10 +57,10 @@ def is_structure(text: str) -> bool:
         return bool(text) and tools.chem.MolFromSmiles(text, sanitize=False) is not None
 
 
-def fingerprints(found: Sequence[Structure], names: Iterable[str] = tuple(PRINTS)) -> dict[str, Bits]:
+def fingerprints(found: Sequence[Structure], names: Iterable[str] = tuple(PRINTS)) -> dict[str, Kernel]:
     """The fingerprints of structures, by name; those that were not read have none."""
     tools = _tools()
-    return {name: Bits(_packed(tools.prints[name], found, PRINTS[name])) for name in names}
+    return {name: bits_of(_packed(tools.prints[name], found, PRINTS[name])) for name in names}
 
 
 def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.columns import as_float, without_index
-from air_recsys.data.described.kernels import Numbers
+from air_recsys.data.described.kernels import Kernel, numbers_kernel
 from air_recsys.data.described.tables import square
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice
@@ -55,7 +55,7 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
     return square(numbers_of("features", features, kind, stacklevel=3).similarity(), features.index)
 
 
-def numbers_of(name: str, features: pd.DataFrame, kind: Kind = "auto", stacklevel: int = 2) -> Numbers:
+def numbers_of(name: str, features: pd.DataFrame, kind: Kind = "auto", stacklevel: int = 2) -> Kernel:
     """The kernel of `feature_similarity`, after checks; the name is for messages."""
     features = without_index(features, name, stacklevel=stacklevel)
     rows = checked_rows(name, features)
@@ -72,7 +72,7 @@ def numbers_of(name: str, features: pd.DataFrame, kind: Kind = "auto", stackleve
             warnings.warn(told, DataWarning, stacklevel=stacklevel)
     if kind == "tanimoto" and rows.min() < 0:
         raise DataError(f"expected {name} of at least 0 for kind='tanimoto', found {rows.min():g}")
-    return Numbers.of(rows, kind)
+    return numbers_kernel(rows, kind)
 
 
 def checked_rows(name: str, features: pd.DataFrame) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Words
+from air_recsys.data.described.kernels import words_of
 from air_recsys.data.described.tables import square, texts_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice, check_integer, import_extra
@@ -63,7 +63,7 @@ def sequence_similarity(
     short = given.index[given.str.len() < k]
     if len(short):
         raise DataError(f"expected sequences of {k} letters or more, found {given[short[0]]!r} for {short[0]!r}")
-    found = _aligned(given.to_list()) if aligned else Words.of(given.to_list(), k).similarity()
+    found = _aligned(given.to_list()) if aligned else words_of(given.to_list(), k).similarity()
     return square(found, given.index)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Bits, Kernel, Numbers, Table, Words, kernel_from, kind_of
+from air_recsys.data.described.kernels import Kernel, kernel_from, table_of, words_of
 from air_recsys.data.described.molecules import PRINTS, fingerprints, told_of
 from air_recsys.data.described.numbers import checked_rows, numbers_of
 from air_recsys.data.described.sequences import letters_of
@@ -18,6 +18,9 @@ from air_recsys.exceptions import DataError, DataWarning
 
 KINDS = ("similarity", "smiles", "sequences", "features")
 """What can be given for a side, as `drug_smiles` or `--drug-smiles`."""
+_KIND = {"bits": "smiles", "words": "sequences", "table": "similarity"} | dict.fromkeys(
+    ("tanimoto", "cosine", "rbf"), "features"
+)
 _WORDS = "words"
 _SHOWN = 3
 Given = Mapping[str, Any]  # by kinds
@@ -33,27 +36,13 @@ class Described(NamedTuple):
     @classmethod
     def of(cls, side: str, given: Given, ids: np.ndarray, stacklevel: int = 2) -> Described:
         """Of what is given for a side by kinds, in the order of ids; all kernels have the same share."""
-        kernels: dict[str, Kernel] = {}
-        line = ""
-        for kind, content in given.items():
-            for name, named in _named(kind, content).items():
-                argument = f"{side}_{kind}" if name == kind else f"{side}_{kind} {name!r}"
-                if kind == "smiles":
-                    texts = _texts(argument, named, ids, stacklevel + 1)
-                    found, line = told_of(argument, texts, stacklevel + 1)
-                    kernels |= fingerprints(found)
-                elif kind == "sequences":
-                    kernels[_WORDS] = _words(argument, named, ids, stacklevel + 1)
-                elif kind == "features":
-                    kernels[name] = numbers_of(argument, _table(argument, named, ids), stacklevel=stacklevel + 1)
-                else:
-                    kernels[name] = Table(as_similarity(argument, named, ids, stacklevel + 1))
+        kernels, line = _kernels(side, given, ids, 0, {}, stacklevel + 1)
         return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line)
 
     def sole(self) -> np.ndarray | None:
         """The one similarity that was given as such, (n, n), if there is nothing else."""
         only = next(iter(self.kernels.values())) if len(self.kernels) == 1 else None
-        return only.values if isinstance(only, Table) and only.present().all() else None
+        return only.rows if only is not None and only.kind == "table" and only.known.all() else None
 
     def similarities(self) -> list[np.ndarray]:
         """Each kernel of all rows, (n, n)."""
@@ -61,48 +50,21 @@ class Described(NamedTuple):
 
     def similarity(self, squares: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """The mean of the kernels by their shares, (n, n); of two rows those kernels count that both have."""
-        has = self.present()
+        has = [each.known for each in self.kernels.values()]
         found = self._mean(zip(self.similarities() if squares is None else squares, has, has, strict=True))
         np.fill_diagonal(found, 1)
         return found
 
-    def present(self) -> list[np.ndarray]:
-        """Which rows each kernel has, (n,)."""
-        return [each.present() for each in self.kernels.values()]
-
     def later(self, side: str, given: Given, ids: np.ndarray, n_known: int, stacklevel: int = 2) -> Described:
         """The same kernels, as far as they are given, of the ids after the known ones."""
-        new, kernels, line = ids[n_known:], {}, ""
-        for kind, content in given.items():
-            for name, named in _named(kind, content).items():
-                argument = f"{side}_{kind}" if name == kind else f"{side}_{kind} {name!r}"
-                own = {"smiles": "Morgan", "sequences": _WORDS}.get(kind, name)
-                known = self.kernels.get(own)
-                expected: Any = {"smiles": Bits, "sequences": Words, "features": Numbers, "similarity": Table}[kind]
-                if not isinstance(known, expected):
-                    raise DataError(f"expected no {argument}, as the model was fitted without: {self._asks(side)}")
-                if kind == "smiles":
-                    texts = _texts(argument, named, new, stacklevel + 1)
-                    found, line = told_of(argument, texts, stacklevel + 1)
-                    kernels |= fingerprints(found, [each for each in PRINTS if each in self.kernels])
-                elif kind == "sequences":
-                    kernels[own] = _words(argument, named, new, stacklevel + 1)
-                elif isinstance(known, Numbers):
-                    table = _table(argument, named, new)
-                    if table.shape[1] != known.rows.shape[1]:
-                        raise DataError(
-                            f"expected {argument} of {known.rows.shape[1]} columns, found {table.shape[1]}"
-                        )
-                    kernels[own] = known._replace(rows=checked_rows(argument, table))
-                elif isinstance(known, Table):
-                    kernels[own] = Table(later_rows(argument, known.similarity(), named, ids, n_known))
+        kernels, line = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
         return Described(kernels, {name: self.shares[name] for name in kernels}, line)
 
     def rows(self, later: Described, k: int) -> np.ndarray:
         """Similarities of k later rows to all, themselves the last, (k, n + k)."""
-        n = len(next(iter(self.kernels.values())).present())
+        n = next(iter(self.kernels.values())).known.size
         blocks = [
-            (self._beside(name, each), each.present(), np.r_[self.kernels[name].present(), each.present()])
+            (self._beside(name, each), each.known, np.append(self.kernels[name].known, each.known))
             for name, each in later.kernels.items()
         ]
         found = later._mean(blocks) if blocks else np.zeros((k, n + k))
@@ -113,17 +75,13 @@ class Described(NamedTuple):
         """Similarities of later rows to the known ones, (k, n)."""
         names = later.kernels
         return later._mean(
-            (self.kernels[name].similarity(names[name]), names[name].present(), self.kernels[name].present())
-            for name in names
+            (self.kernels[name].similarity(names[name]), names[name].known, self.kernels[name].known) for name in names
         )
 
     def joined(self, later: Described, n_later: int) -> Described:
         """Known and later rows; kernels that the later ones lack have empty rows there."""
-        kernels: dict[str, Kernel] = {
-            name: each.joined(later.kernels[name] if name in later.kernels else each.nothing(n_later))
-            for name, each in self.kernels.items()
-        }
-        return self._replace(kernels=kernels)
+        joined = {name: each.joined(later.kernels.get(name), n_later) for name, each in self.kernels.items()}
+        return self._replace(kernels=joined)
 
     def take(self, rows: np.ndarray) -> Described:
         """The same of some rows."""
@@ -136,7 +94,7 @@ class Described(NamedTuple):
 
     def to_contents(self, side: str) -> tuple[list[list[Any]], dict[str, np.ndarray]]:
         """Names, kinds and shares of the kernels, and their arrays, for a file."""
-        names = [[name, kind_of(each), self.shares[name]] for name, each in self.kernels.items()]
+        names = [[name, each.kind, self.shares[name]] for name, each in self.kernels.items()]
         arrays = {
             f"{side}_described_{number}_{part}": array
             for number, each in enumerate(self.kernels.values())
@@ -159,15 +117,9 @@ class Described(NamedTuple):
             raise ValueError(f"expected shares of kernels that sum to 1, found {shares}")
         return cls(kernels, shares)
 
-    def _asks(self, side: str) -> str:
-        """What later rows may be given, in words."""
-        kinds = {Bits: "smiles", Words: "sequences", Numbers: "features", Table: "similarity"}
-        names = dict.fromkeys(f"{side}_{kinds[type(each)]}" for each in self.kernels.values())
-        return f"it knows {side}s by {' and '.join(names)}; give these, or fit it with the others"
-
     def _beside(self, name: str, later: Any) -> np.ndarray:
-        if isinstance(later, Table):
-            return later.values
+        if later.kind == "table":
+            return later.rows
         return np.hstack([self.kernels[name].similarity(later), mended(later.similarity())])
 
     def _mean(self, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -199,6 +151,45 @@ def _is_mapping(named: Any) -> bool:
     return isinstance(named, Mapping)
 
 
+def _kernels(
+    side: str, given: Given, ids: np.ndarray, n_known: int, known: Mapping[str, Kernel], stacklevel: int
+) -> tuple[dict[str, Kernel], str]:
+    """The kernels of ids after the known ones, by those of the known ones if there are some, and a line on them."""
+    new, kernels, line = ids[n_known:], {}, ""
+    for kind, content in given.items():
+        for name, named in _named(kind, content).items():
+            argument = f"{side}_{kind}" if name == kind else f"{side}_{kind} {name!r}"
+            own = {"smiles": "Morgan", "sequences": _WORDS}.get(kind, name)
+            if known and (own not in known or _KIND[known[own].kind] != kind):
+                names = " and ".join(dict.fromkeys(f"{side}_{_KIND[each.kind]}" for each in known.values()))
+                told = f"it knows {side}s by {names}; give these, or fit it with the others"
+                raise DataError(f"expected no {argument}, as the model was fitted without: {told}")
+            if kind == "smiles":
+                found, line = told_of(argument, _texts(argument, named, new, stacklevel + 1), stacklevel + 1)
+                kernels |= fingerprints(found)
+            elif kind == "sequences":
+                kernels[own] = _words(argument, named, new, stacklevel + 1)
+            elif kind == "features":
+                table = _table(argument, named, new)
+                kernels[own] = (
+                    _of_later(argument, known[own], table)
+                    if known
+                    else numbers_of(argument, table, stacklevel=stacklevel + 1)
+                )
+            elif known:
+                kernels[own] = table_of(later_rows(argument, known[own].similarity(), named, ids, n_known))
+            else:
+                kernels[own] = table_of(as_similarity(argument, named, ids, stacklevel + 1))
+    return kernels, line
+
+
+def _of_later(name: str, known: Kernel, table: pd.DataFrame) -> Kernel:
+    rows = checked_rows(name, table)
+    if rows.shape[1] != known.rows.shape[1]:
+        raise DataError(f"expected {name} of {known.rows.shape[1]} columns, found {rows.shape[1]}")
+    return known.of_later(rows)
+
+
 def _named(kind: str, content: Any) -> dict[str, Any]:
     """Tables by name: several if they are given by names, else one by the name of its kind."""
     if kind in ("similarity", "features") and _is_mapping(content):
@@ -225,9 +216,9 @@ def _texts(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> pd.Series
     return texts.reindex(ids).astype(object).where(lambda found: found.notna(), None)
 
 
-def _words(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> Words:
+def _words(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> Kernel:
     texts = _texts(name, given, ids, stacklevel + 1).fillna("")
-    return Words.of(letters_of(name, texts, stacklevel + 1).tolist())
+    return words_of(letters_of(name, texts, stacklevel + 1).tolist())
 
 
 def _table(name: str, given: Any, ids: np.ndarray) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.data.described.kernels import Table
+from air_recsys.data.described.kernels import table_of
 from air_recsys.data.described.sides import Described
 from air_recsys.data.described.tables import as_similarity
 from air_recsys.data.interactions import Interactions
@@ -127,7 +127,7 @@ def _described(contents: files.Contents, given: Similarities) -> Pair:
         if similarity is None
         else Described.from_contents(side, contents.attributes[f"{side}_kernels"], contents.arrays, len(similarity))
         if f"{side}_kernels" in contents.attributes
-        else Described({_SOLE: Table(similarity)}, {_SOLE: 1.0})
+        else Described({_SOLE: table_of(similarity)}, {_SOLE: 1.0})
         for side, similarity in zip(WORDS, given, strict=True)
     )
     return drugs, targets

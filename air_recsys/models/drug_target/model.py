@@ -13,7 +13,6 @@ from typing import Any, Literal, Self, Unpack, overload
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Bits
 from air_recsys.data.described.sides import Described, Given, ids_of
 from air_recsys.data.described.tables import texts_of
 from air_recsys.data.ids import IdIndex
@@ -276,7 +275,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         """
         model = self._whole()
         described, held = model._described[0], model._answers.held
-        if described is None or not any(isinstance(each, Bits) for each in described.kernels.values()):
+        if described is None or not any(each.kind == "bits" for each in described.kernels.values()):
             raise DataError(
                 f"expected a model that knows structures, found one without: fit it with drug_smiles (in the shell "
                 f"dti train --drug-smiles), of all its {len(model.drugs_)} {model.drugs_.kind}s"
