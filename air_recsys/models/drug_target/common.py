@@ -34,7 +34,7 @@ class CommonQuestions(SaysWhatItLacks):
     drug_graph_: SimilarityGraph
     target_graph_: SimilarityGraph
     names_: dict[Any, str]
-    _words: Words
+    words_: Words
     _described: Pair
 
     def _fitted(self) -> Any:

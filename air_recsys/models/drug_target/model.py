@@ -124,6 +124,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Similarities of drugs and of targets given to `fit`, in the order of `drugs_` and `targets_`; None if not
         given.
     drugs_, targets_ : IdIndex
+    words_ : tuple of str
+        What rows and columns are called.
     names_ : dict
         What people call drugs and targets.
     interactions_ : Interactions
@@ -212,7 +214,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         with lock_of(self):
             fitted = copy.copy(self)
-            fitted._words, fitted.names_ = words, texts_of("names", names).to_dict() if names is not None else {}
+            fitted.words_, fitted.names_ = words, texts_of("names", names).to_dict() if names is not None else {}
             self._take(fitted._learn(data, fitted._described_of(data, given), rounds))
         return self
 
@@ -373,10 +375,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         values, weights = (each.astype(model.scores_.dtype, copy=False) for each in kept._recorded(data))
         answers = OfNewRows(model._answers, axis, values, weights, given)
         if axis == 0:
-            model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, model._words[0]))
+            model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, model.words_[0]))
         else:
             model.target_graph_ = model._graph(
-                answers.held.filled.T, given[1], IdIndex(data.item_ids, model._words[1])
+                answers.held.filled.T, given[1], IdIndex(data.item_ids, model.words_[1])
             )
         model._answers, model.scores_ = answers, answers.scores[answers.own]
         model._name_sides(new_alone(data, answers.own))
@@ -385,13 +387,13 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     @property
     def shares_(self) -> dict[str, dict[str, float]]:
         """The share of each kernel in the similarity of a side that has several, by its word and by their names."""
-        sides = zip(self._fitted()._words, self._described, strict=True)
+        sides = zip(self._fitted().words_, self._described, strict=True)
         return {word: dict(each.shares) for word, each in sides if each is not None}
 
     @property
     def described_line_(self) -> str:
         """Shares in the graphs of both sides, and what was changed of structures; "" without descriptions."""
-        sides = [(word, each) for word, each in zip(self._fitted()._words, self._described, strict=True) if each]
+        sides = [(word, each) for word, each in zip(self._fitted().words_, self._described, strict=True) if each]
         parts = [f"{word}s: {each.told(1 - self.similarity_weight_)}" for word, each in sides]
         return "; ".join([*parts, *(each.line for _, each in sides if each.line)])
 
@@ -493,7 +495,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def named(self, drug_ids: np.ndarray, target_ids: np.ndarray) -> dict[str, Any]:
         """Return columns of ids by the words for drugs and targets, and behind them of names where some are known."""
-        ids = dict(zip(self._words, (drug_ids, target_ids), strict=True))
+        ids = dict(zip(self.words_, (drug_ids, target_ids), strict=True))
         if not self.names_:
             return ids
         names = {f"{word}_name": [self.names_.get(id, "") for id in own.tolist()] for word, own in ids.items()}
@@ -575,8 +577,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         drugs, targets = np.nonzero(answers.weights)
         return pd.DataFrame(
             {
-                model._words[0]: model.drugs_.ids[drugs],
-                model._words[1]: model.targets_.ids[targets],
+                model.words_[0]: model.drugs_.ids[drugs],
+                model.words_[1]: model.targets_.ids[targets],
                 "interaction": answers.values[drugs, targets].astype(np.int64),
                 "score": answers.held_out.scores,
                 "counts": answers.held_out_counts,
@@ -595,7 +597,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             model.regression_weight_,
             model._noise,
             model.n_rounds_,
-            model._words,
+            model.words_,
             model.names_,
             model._described,
             model.similarities_,
@@ -619,7 +621,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         model._device = model._here()
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
         model.n_rounds_, model._described = learned.n_rounds, learned.described
-        model._words, model.names_ = learned.words, learned.names
+        model.words_, model.names_ = learned.words, learned.names
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
             *model._recorded(learned.data),
@@ -663,7 +665,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         self, interactions: Any, given: tuple[Given, Given], alone: int | None = None
     ) -> tuple[Interactions, tuple[Described, Described]]:
         """Return all pairs, of each the latest, and what new drugs and targets, the last, are described by."""
-        new = None if interactions is None else as_pairs(interactions, self._words)
+        new = None if interactions is None else as_pairs(interactions, self.words_)
         data = self.interactions_ if new is None else merge(self.interactions_, new)[0]
         data = with_ids(data, ids_of(given[0]), ids_of(given[1]))
         if alone is not None:
@@ -705,7 +707,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     def _name_sides(self, data: Interactions) -> None:
         self.interactions_ = data
         ids = data.user_ids, data.item_ids
-        self.drugs_, self.targets_ = (IdIndex(own, word) for own, word in zip(ids, self._words, strict=True))
+        self.drugs_, self.targets_ = (IdIndex(own, word) for own, word in zip(ids, self.words_, strict=True))
 
     def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
         if self.similarity_weight != "auto":
