@@ -94,7 +94,7 @@ def train(
 ) -> None:
     """Train DrugTargetAIR on recorded pairs and write the model."""
     table, how = pairs.read()
-    air = _model(settings).fit(table, **how, names=None if pairs.names is None else _read("smiles", pairs.names))
+    air = _model(settings).fit(table, **how, names=None if pairs.names is None else _read("names", pairs.names))
     data = air.interactions_
     n_known = int((data.ratings == 1).sum())
     typer.echo(
