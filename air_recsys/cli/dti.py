@@ -1,7 +1,9 @@
-"""Commands on drugs and targets: train, rank, explain, evaluate, report."""
+"""Commands on drugs and targets: train, rank, explain, screen, evaluate, report."""
 
 from __future__ import annotations
 
+import itertools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from air_recsys.dti import DrugTargetAIR
 
-app = paths.App(help="Drugs and targets: train, rank, explain, evaluate and report on your own pairs.")
+app = paths.App(help="Drugs and targets: train, rank, explain, screen, evaluate and report on your own pairs.")
 
 
 _SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=True))
@@ -34,9 +35,11 @@ class _Columns:
         ),
     ]
     drug: Annotated[
-        str, typer.Option("--drug-column", help="Column of the drugs, in a table with one pair per row.")
+        str, typer.Option("--drug-column", help="Column of the drugs, in a table with one pair per row; their word.")
     ] = "drug"
-    target: Annotated[str, typer.Option("--target-column", help="Column of the targets.")] = "target"
+    target: Annotated[
+        str, typer.Option("--target-column", help="Column of the targets, such as disease; their word.")
+    ] = "target"
     value: Annotated[
         str | None, typer.Option("--value-column", help="Column of 1 and 0, if its name is not interaction.")
     ] = None
@@ -62,23 +65,22 @@ class Pairs(options.Form, _Columns):
     target_features: Annotated[Path | None, typer.Option(help="Numbers, one row per target.")] = None
     target_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: target and sequence.")] = None
 
-    def read(self) -> tuple[pd.DataFrame | None, ...]:
-        """Return the pairs, and the similarities of drugs and of targets."""
+    names: Annotated[Path | None, typer.Option(help="Two columns: ids of drugs and targets, and names.")] = None
+
+    def read(self) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """Return the pairs, and what is told of drugs and of targets, as for a fit."""
         from air_recsys.datasets import read_pairs
 
-        names: Any = {"drug": self.drug, "target": self.target, "value": self.value, "transpose": self.transpose}
-        return read_pairs(self.file, **names, **self.reading()), self._similarity("drug"), self._similarity("target")
-
-    def _similarity(self, side: str) -> pd.DataFrame | None:
-        """The similarity of a side as one of its files tells it."""
-        kinds = ("similarity", "features", "smiles", "sequences")
-        given = {kind: file for kind in kinds if (file := getattr(self, f"{side}_{kind}", None)) is not None}
-        if len(given) > 1:
-            names = " and ".join(f"--{side}-{kind}" for kind in given)
-            raise ParameterError(f"expected one file for the similarities of {side}s, found {names}")
-        for kind, file in given.items():
-            return _read(kind, file)
-        return None
+        how: Any = {"drug": self.drug, "target": self.target, "value": self.value, "transpose": self.transpose}
+        table = read_pairs(self.file, **how, **self.reading())
+        if list(table.columns[:2]) == ["drug", "target"]:
+            table = table.rename(columns={"drug": self.drug, "target": self.target})
+        given = {
+            name: _read(kind, file)
+            for side, kind in itertools.product(("drug", "target"), ("similarity", "features", "smiles", "sequences"))
+            if (file := getattr(self, name := f"{side}_{kind}", None)) is not None
+        }
+        return table, {"drug": self.drug, "target": self.target} | given
 
 
 @app.command()
@@ -91,13 +93,16 @@ def train(
     settings: Parameters = None,
 ) -> None:
     """Train DrugTargetAIR on recorded pairs and write the model."""
-    air = _model(settings).fit(*pairs.read())
+    table, how = pairs.read()
+    air = _model(settings).fit(table, **how, names=None if pairs.names is None else _read("names", pairs.names))
     data = air.interactions_
     n_known = int((data.ratings == 1).sum())
     typer.echo(
-        f"{data.n_users} drugs, {data.n_items} targets, {n_known} known interactions, "
+        f"{data.n_users} {air.drugs_.kind}s, {data.n_items} {air.targets_.kind}s, {n_known} known interactions, "
         f"{data.n_ratings - n_known} pairs recorded as 0"
     )
+    if air.described_line_:
+        typer.echo(air.described_line_)
     for graph in (air.drug_graph_, air.target_graph_):
         typer.echo(repr(graph))
     typer.echo(f"wrote {air.save(model)}")
@@ -149,6 +154,39 @@ def explain(
 
 
 @app.command()
+def screen(
+    model: ModelFile,
+    library: Annotated[
+        Path, typer.Argument(help="SMILES, a line each, with or without names; may be packed by gzip.")
+    ],
+    target: Annotated[
+        list[str] | None, typer.Option("--target", help="Only pairs with this target; may be repeated.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of pairs.")] = 100,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read structures; by default one a core.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=paths.as_csv, help="Write the pairs to this CSV file, in place of showing.")
+    ] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print the compounds of a library that most probably interact, best first, with the nearest known one."""
+    from air_recsys.dti import DrugTargetAIR
+    from air_recsys.dti import screen as screened
+    from air_recsys.storage.writing import replace_file
+
+    loaded = DrugTargetAIR.load(model)
+    targets = None if target is None else options.as_ids(target, loaded.targets_.ids)
+    found = screened(loaded, library, targets, top, n_processes=processes or os.cpu_count() or 1)
+    if out is not None:
+        replace_file(out, found.to_csv(index=False).encode())
+        typer.echo(f"wrote {out}")
+    if out is None or json_file is not None:
+        options.show_frame(found, json_file)
+
+
+@app.command()
 def evaluate(
     pairs: Pairs,
     *,
@@ -161,7 +199,8 @@ def evaluate(
     """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
     from air_recsys.dti import evaluate_pairs
 
-    found = evaluate_pairs(_model(settings), *pairs.read(), setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
+    table, how = pairs.read()
+    found = evaluate_pairs(_model(settings), table, **how, setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
     typer.echo(f"means over folds of hidden {hide.value}; the model knows which pairs are hidden, the others do not")
     options.show_frame(found, json_file)
 
@@ -189,12 +228,9 @@ def _model(settings: list[str] | None) -> DrugTargetAIR:
     return air
 
 
-def _read(kind: str, file: Path) -> pd.DataFrame:
-    from air_recsys import datasets, dti
+def _read(kind: str, file: Path) -> Any:
+    from air_recsys import datasets
 
     if kind == "similarity":
         return datasets.read_square(file)
-    if kind == "features":
-        return dti.feature_similarity(datasets.read_pairs(file, drug="", target=""))
-    texts = datasets.read_texts(file)
-    return dti.smiles_similarity(texts) if kind == "smiles" else dti.sequence_similarity(texts)
+    return datasets.read_pairs(file, drug="", target="") if kind == "features" else datasets.read_texts(file)

@@ -7,7 +7,7 @@ import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.drug_target.pairs import as_pairs, with_zeros
+from air_recsys.models.drug_target.similarities import Descriptions, by_sides
 from air_recsys.storage.validation import RandomState, check_choice, check_integer
 
 SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
@@ -108,6 +109,9 @@ def evaluate_pairs(
     setting: str = "cvs1",
     n_splits: int = 10,
     random_state: RandomState = 0,
+    drug: str = "drug",
+    target: str = "target",
+    **described: Unpack[Descriptions],
 ) -> pd.DataFrame:
     """Hide a fold of the recorded pairs at a time and predict it from the others.
 
@@ -122,6 +126,8 @@ def evaluate_pairs(
         What a fold hides: pairs, drugs, targets, or both; see `interaction_folds`.
     n_splits : int
     random_state : int, RandomState, Generator or None
+    drug, target, drug_smiles, target_sequences, ...
+        As for `DrugTargetAIR.fit`.
 
     Returns
     -------
@@ -148,14 +154,16 @@ def evaluate_pairs(
     >>> bool(found.loc[0, "average_precision"] > 0.9)
     True
     """
-    data, given = with_zeros(as_pairs(interactions)), (drug_similarity, target_similarity)
+    data = with_zeros(as_pairs(interactions, (drug, target)))
+    given: dict[str, Any] = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
+    drugs, targets = by_sides(drug_similarity, target_similarity, described)
     splits = list(interaction_folds(data, setting, n_splits, random_state))
-    for kind, hides, similarity in (("drug", _OF_DRUGS, given[0]), ("target", _OF_TARGETS, given[1])):
-        if setting in hides and similarity is None:
+    for kind, hides, similarity in ((drug, _OF_DRUGS, drugs), (target, _OF_TARGETS, targets)):
+        if setting in hides and not similarity:
             raise DataError(f"setting {setting!r} hides whole {kind}s: expected similarities of {kind}s, found none")
-    copy.deepcopy(model).fit(data, *given)  # its errors and warnings, once
+    copy.deepcopy(model).fit(data, **given)  # its errors and warnings, once
     tasks = [pair_task(shown, hidden, probabilities=True) for shown, hidden in _measurable(data, splits)]
-    systems = {type(model).__name__: pair_system(model, *given)}
+    systems = {type(model).__name__: pair_system(model, **given)}
     if setting == "cvs1":
         systems[_PROFILES] = pair_system(DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1))
     systems[_COUNTS] = System(_PairCounts().fit, "")
@@ -175,13 +183,15 @@ def pair_task(shown: Interactions, hidden: Interactions, *, probabilities: bool 
     return Task(Fold("", shown, hidden), Question(rated_pairs(hidden)), ask=ask)
 
 
-def pair_system(model: DrugTargetAIR, *similarities: Any) -> System:
+def pair_system(model: DrugTargetAIR, *similarities: Any, **described: Any) -> System:
     """A `DrugTargetAIR` that gets similarities beside the pairs; a copy is trained."""
-    return System(partial(_fit_pairs, model, similarities), "")
+    return System(partial(_fit_pairs, model, similarities, described), "")
 
 
-def _fit_pairs(model: DrugTargetAIR, similarities: tuple[Any, ...], shown: Interactions) -> DrugTargetAIR:
-    return copy.deepcopy(model).fit(shown, *similarities)
+def _fit_pairs(
+    model: DrugTargetAIR, similarities: tuple[Any, ...], described: dict[str, Any], shown: Interactions
+) -> DrugTargetAIR:
+    return copy.deepcopy(model).fit(shown, *similarities, **described)
 
 
 def _ask_scores(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray, None]:

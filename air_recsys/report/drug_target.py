@@ -81,33 +81,43 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
 
 def drug_target_html(model: DrugTargetAIR, n: int) -> str:
     """Return the page of `write_drug_target_report` as text."""
+    drug, target = model.drugs_.kind, model.targets_.kind
     with import_extra("matplotlib.style", "viz").context("default"):  # whatever the caller's figures look like
         body = [
             drug_target_summary(model),
             _new(model, n),
-            graph_section(model.drug_graph_, "drug", str),
-            graph_section(model.target_graph_, "target", str),
+            graph_section(model.drug_graph_, drug, model.name),
+            graph_section(model.target_graph_, target, model.name),
             _data(model),
             parameters_section(model),
             made_section(model),
         ]
     n_known = int((model.interactions_.ratings == 1).sum())
-    lead = f"{n_known:,} known interactions of {len(model.drugs_):,} drugs and {len(model.targets_):,} targets"
-    return page_html("Report: drug-target interactions", "Which drugs may hit which targets", lead, _CONTENTS, body)
+    lead = f"{n_known:,} known interactions of {len(model.drugs_):,} {drug}s and {len(model.targets_):,} {target}s"
+    title = f"Which {drug}s may {_verb(model)} which {target}s"
+    graphs = {f"{drug}s": f"{drug.capitalize()} graph", f"{target}s": f"{target.capitalize()} graph"}
+    contents = {place: name for place, name in _CONTENTS.items() if place not in ("drugs", "targets")}
+    contents = dict(list(contents.items())[:2]) | graphs | dict(list(contents.items())[2:])
+    return page_html(f"Report: {drug}-{target} interactions", title, lead, contents, body)
+
+
+def _verb(model: DrugTargetAIR) -> str:
+    return "hit" if model.targets_.kind == "target" else "go with"
 
 
 def _data(model: DrugTargetAIR) -> Markup:
     data = model.interactions_
     known = data.ratings == 1
     n_pairs, weight = data.n_users * data.n_items, model.unobserved_weight_
+    drugs, targets = f"{model.drugs_.kind}s", f"{model.targets_.kind}s"
     rows: list[tuple[str, Any]] = [
-        ("drugs", data.n_users),
-        ("targets", data.n_items),
+        (drugs, data.n_users),
+        (targets, data.n_items),
         ("known interactions", int(known.sum())),
         ("pairs recorded as 0", int((~known).sum())),
         ("pairs that are not recorded", n_pairs - data.n_ratings),
-        ("drugs without a known interaction", data.n_users - len(np.unique(data.user_index[known]))),
-        ("targets without a known interaction", data.n_items - len(np.unique(data.item_index[known]))),
+        (f"{drugs} without a known interaction", data.n_users - len(np.unique(data.user_index[known]))),
+        (f"{targets} without a known interaction", data.n_items - len(np.unique(data.item_index[known]))),
         ("similarities", _given(model)),
         ("share of the regression in the scores", model.regression_weight_),
         ("a pair that is not recorded counts as", f"0, with weight {weight:g}" if weight else "missing"),
@@ -116,9 +126,7 @@ def _data(model: DrugTargetAIR) -> Markup:
 
 
 def _given(model: DrugTargetAIR) -> str:
-    sides = zip(("drugs", "targets"), model.similarities_, strict=True)
-    named = [name for name, similarity in sides if similarity is not None]
-    return f"of {' and '.join(named)}, weight {model.similarity_weight_:g}" if named else "none"
+    return model.described_line_ or "none"
 
 
 def _new(model: DrugTargetAIR, n: int) -> Markup:
@@ -132,26 +140,31 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
     )
     rows = []
     for row in found.to_dict("records"):
-        reasons = _reasons(model, row["drug"], row["target"]) if row["rank"] <= _EXPLAINED else ""
+        ids = row[model.drugs_.kind], row[model.targets_.kind]
+        reasons = _reasons(model, *ids) if row["rank"] <= _EXPLAINED else ""
         recorded = "0" if row["recorded_zero"] else "nothing"
         figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
-        whole = [element("span", row[name], class_="whole") for name in ("drug", "target")]
+        whole = [element("span", model.name(id), class_="whole") for id in ids]
         rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
-    columns = ["rank", "drug", "target", "probability", "recorded", "largest contributions"]
+    columns = ["rank", model.drugs_.kind, model.targets_.kind, "probability", "recorded", "largest contributions"]
     return section("new", "New interactions", lead, table(f"The first {len(rows)}", columns, rows))
 
 
 def _reasons(model: DrugTargetAIR, drug: Hashable, target: Hashable) -> str:
     shown = model.explain(drug, target, n=_REASONS).interactions.query("share > 0")
-    return "; ".join(f"{row['drug']} hits {row['target']} ({row['share']:.0%})" for row in shown.to_dict("records"))
+    joined = "hits" if _verb(model) == "hit" else "with"
+    return "; ".join(
+        f"{model.name(row[model.drugs_.kind])} {joined} {model.name(row[model.targets_.kind])} ({row['share']:.0%})"
+        for row in shown.to_dict("records")
+    )
 
 
 _RESAMPLES = 200
 _BASELINE = "counts of interactions"
 _PROTOCOL = (
     "Every recorded pair was predicted by a model without a tenth of the records, the pair among them. Hidden pairs "
-    "are random, so this is the accuracy for drugs and targets with other known pairs. Intervals come from a "
-    "bootstrap over drugs. Probabilities come from a calibration without the pair."
+    "are random, so this is the accuracy for {0}s and {1}s with other known pairs. Intervals come from a "
+    "bootstrap over {0}s. Probabilities come from a calibration without the pair."
 )
 
 
@@ -173,15 +186,24 @@ def drug_target_summary(model: DrugTargetAIR) -> Markup:
         "p", f"Expected calibration error of the probabilities: {calibration_error(truth, probability):.3f}."
     )
     measures = table(f"Of {truth.size:,} hidden pairs", columns, rows)
-    return section("accuracy", "At a glance", words, gallery(*pictures), note(_PROTOCOL), measures, error)
+    return section(
+        "accuracy",
+        "At a glance",
+        words,
+        gallery(*pictures),
+        note(_PROTOCOL.format(model.drugs_.kind, model.targets_.kind)),
+        measures,
+        error,
+    )
 
 
 def _data_sentence(model: DrugTargetAIR) -> str:
     data = model.interactions_
     known = int((data.ratings == 1).sum())
     return (
-        f"{type(model).__name__} has learned from {known:,} known interactions of {data.n_users:,} drugs and "
-        f"{data.n_items:,} targets, {known / (data.n_users * data.n_items):.2%} of all pairs."
+        f"{type(model).__name__} has learned from {known:,} known interactions of {data.n_users:,} "
+        f"{model.drugs_.kind}s and {data.n_items:,} {model.targets_.kind}s, "
+        f"{known / (data.n_users * data.n_items):.2%} of all pairs."
     )
 
 
@@ -194,7 +216,7 @@ def _first_sentence(curve: pd.DataFrame) -> str:
 def _compared(name: str, held: pd.DataFrame) -> tuple[list[list[Any]], str]:
     """Return the rows of the table of measures, and the sentence on the one that counts."""
     truth = held["interaction"].to_numpy()
-    resamples = UserResamples(held["drug"].to_numpy(), _RESAMPLES)
+    resamples = UserResamples(held.iloc[:, 0].to_numpy(), _RESAMPLES)
     rows, drawn = [], {}
     for system, column in ((name, "score"), (_BASELINE, "counts")):
         score = held[column].to_numpy()

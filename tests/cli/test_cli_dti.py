@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_from_a_table_to_a_list_reasons_and_a_page(folder: Path) -> None:
     assert sum(why["parts"].values()) == pytest.approx(why["score"])
     run("dti", "report", model, "--out", folder / "page.html", "--n", "5")
     page = (folder / "page.html").read_text(encoding="utf-8")
-    for part in ("Which drugs may hit which targets", "c00 hits p2", "the target graph", "hidden pairs"):
+    for part in ("Which drugs may hit which targets", "c02 hits p2", "the target graph", "hidden pairs"):
         assert part in page
     assert "<script" not in page
 
@@ -70,7 +71,8 @@ def test_a_long_table_makes_the_same_model(folder: Path) -> None:
     run("dti", "train", folder / "wide.csv", "--model", folder / "wide.air")
     columns = ["--drug-column", "Compound", "--target-column", "Protein", "--value-column", "active"]
     run("dti", "train", folder / "long.tsv", "--model", folder / "long.air", *columns)
-    assert run("dti", "rank", folder / "wide.air") == run("dti", "rank", folder / "long.air")
+    by_column = run("dti", "rank", folder / "long.air").replace("Compound", "drug").replace("Protein", "target")
+    assert run("dti", "rank", folder / "wide.air").split() == by_column.split()
     pd.read_csv(folder / "wide.csv", index_col=0).T.to_csv(folder / "turned.csv")
     run("dti", "train", folder / "turned.csv", "--transpose", "--model", folder / "turned.air")
     assert run("dti", "rank", folder / "turned.air") == run("dti", "rank", folder / "wide.air")
@@ -89,6 +91,36 @@ def test_a_new_drug_is_predicted_by_those_it_is_like_and_told_why(folder: Path) 
     assert_refused(cli("dti", "explain", model, "--drug", "c-nwe", "--target", "p4"), "'c-nwe'", "'c-new'")
 
 
+def test_a_library_is_screened_and_its_table_written(folder: Path) -> None:
+    model, library = folder / "dti.air", folder / "library.smi"
+    out = run("dti", "train", folder / "wide.csv", "--model", model, *described(folder))
+    assert "drugs: own profile 0.50, Morgan 0." in out
+    library.write_text("CCCCCCO hexanol\nCCCCCc1ccccc1 pentylbenzene\n")
+    run("dti", "screen", model, library, "--target", "p4", "--top", "1", "--out", folder / "hits.csv")
+    assert pd.read_csv(folder / "hits.csv").loc[0, ["drug", "target"]].tolist() == ["pentylbenzene", "p4"]
+    run("dti", "train", folder / "wide.csv", "--model", folder / "bare.air")
+    assert_refused(cli("dti", "screen", folder / "bare.air", library), "dti train --drug-smiles")
+
+
+def test_diseases_and_names_stand_in_lists_and_on_the_page(folder: Path) -> None:
+    table = pd.read_csv(folder / "long.tsv", sep="\t").set_axis(["drug", "disease", "interaction"], axis=1)
+    table.to_csv(folder / "diseases.csv", index=False)
+    pd.Series({"p2": "asthma", "c01": "aspirin"}, name="name").to_csv(folder / "names.csv", index_label="id")
+    model = folder / "dti.air"
+    assert_refused(cli("dti", "train", folder / "diseases.csv", "--model", model), "--target-column")
+    named = ["--target-column", "disease", "--names", folder / "names.csv"]
+    out = run("dti", "train", folder / "diseases.csv", "--model", model, *named)
+    assert "12 drugs, 9 diseases, 35 known interactions" in out
+    header, first = run("dti", "rank", model, "--n", "1").splitlines()[:2]
+    assert header.split()[:4] == ["drug", "disease", "drug_name", "disease_name"]
+    assert first.split()[:4] == ["c01", "p2", "aspirin", "asthma"]
+    run("dti", "report", model, "--out", folder / "page.html", "--n", "2")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    for part in ("Which drugs may go with which diseases", "aspirin (c01)", "asthma (p2)", "the disease graph"):
+        assert part in page
+    assert "target" not in re.sub(r"<style.*?</style>|_target|target_", "", page, flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("hide", ["pairs", "drugs"])
 def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> None:
     out = run("dti", "evaluate", folder / "wide.csv", *described(folder), "--hide", hide, "--folds", "4")
@@ -99,7 +131,6 @@ def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--drug-smiles", "smiles.csv", "--drug-features", "wide.csv"], "--drug-features and --drug-smiles"),
         (["--drug-smiles", "none.csv"], "found no file"),
         (["--drug-similarity", "wide.csv"], "expected a square table"),
         (["--drug-similarity", "distances.csv"], "distance"),
@@ -107,7 +138,7 @@ def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> N
         (["--value-column", "active"], "expected the columns"),
         (["--set", "noise=-1"], "noise"),
         (["--set", "n_epochs=1"], "with a parameter of DrugTargetAIR"),
-        (["--target-features", "smiles.csv"], "must be numbers, found 'CCO'"),
+        (["--drug-features", "smiles.csv"], "must be numbers, found 'CCO'"),
     ],
 )
 def test_wrong_options_are_one_line(folder: Path, options: list[str], message: str) -> None:

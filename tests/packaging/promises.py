@@ -27,6 +27,7 @@ DOORS = {
     "ann": ["AIR.for_ratings(n_sweeps=2, device='cpu').fit(data).to_faiss()"],
     "distributed": ["import air_recsys.distributed.scoring"],
     "chemistry": ["from air_recsys.dti import smiles_similarity; smiles_similarity({'ethanol': 'CCO'})"],
+    "alignment": ["from air_recsys.dti import sequence_similarity; sequence_similarity({'a': 'MKVLA'}, aligned=True)"],
     "serve": ["import air_recsys.serving", "import air_recsys.serving.server"],
     "graphs": ["graph.to_pyg()", "graph.to_pygsp()"],
     "test": ["import air_recsys.adapters.myfm_peer"],

@@ -137,7 +137,13 @@ def test_the_page_on_drugs_is_whole_and_safe(tmp_path: Path) -> None:
     assert [id for id in page.ids if id in sections] == sections
     assert HOSTILE in page.text
     assert " hits t" in page.text
-    for part in ("of drugs, weight 0.5", "missing", "The first 4", "average precision", "similarity_weight"):
+    for part in (
+        "drugs: own profile 0.50, similarity 0.50",
+        "missing",
+        "The first 4",
+        "average precision",
+        "similarity_weight",
+    ):
         assert part in page.text
 
 

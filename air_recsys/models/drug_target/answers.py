@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from air_recsys.models.drug_target.similarities import Similarities, without
 from air_recsys.models.drug_target.whole import Strengths, Whole, complete_all
+from air_recsys.storage.progress import progress_bar
 
 
 class Answers:
@@ -80,12 +81,16 @@ class Answers:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
 
     def _held_out(self) -> HeldOut:
-        scores, deviations = held_out(self.weights, lambda shown: self.whole(shown).scores)
-        return HeldOut(scores, deviations[self.own])
+        return held_out(self.weights, lambda shown: self.whole(shown).scores)
+
+    def tenths(self) -> Iterable[tuple[np.ndarray, Whole]]:
+        """The completions without a tenth of the records each, with what they lack; kept unless they are large."""
+        found = ((hidden, self.whole(without(self.weights, hidden))) for hidden in _with_bar(_tenths(self.weights)))
+        return found if self.weights.size > _KEPT else self._once("tenths", lambda: list(found))
 
     def _of_zeros(self) -> np.ndarray:
         scores = self.scores.copy()
-        for hidden in self._folds_of_zeros():
+        for hidden in _with_bar([each for each in self._folds_of_zeros() if each.size]):
             scores.flat[hidden] = self.whole(without(self.weights, hidden)).scores.flat[hidden]
         return scores
 
@@ -117,22 +122,36 @@ class OfNewRows(Answers):
         self.scores = self.held.scores
 
     def whole(self, weights: np.ndarray) -> Whole:
-        """Return the completion of new rows beside that of the known ones under their weights."""
-        before = weights[: self.base.weights.shape[0], : self.base.weights.shape[1]]
-        held = self.base.held if np.array_equal(before, self.base.weights) else self.base.whole(before)
+        """Return the completion of new rows beside that of the known ones, which stays."""
+        return self._below(self.base.held, weights)
+
+    def _below(self, held: Whole, weights: np.ndarray) -> Whole:
         if self.axis == 0:
             return complete_all(self.values, weights, self.similarities, self.strengths, held)
         drugs, targets = self.similarities
         turned = self.values.T, weights.T, (targets, drugs)
-        return complete_all(*turned, self.strengths, held.turned()).turned()
+        return complete_all(*turned, self.strengths, held.turned).turned
 
     @property
     def calibration(self) -> Calibration:
         """That of the known ones."""
         return self.base.calibration
 
+    def _held_out(self) -> HeldOut:
+        """Deviations by the completions of the known ones without a tenth each, and without one of the new rows."""
+        spread, base = _Spread(self.weights.shape), np.zeros(self.weights.shape, dtype=bool)
+        base[tuple(slice(size) for size in self.base.weights.shape)] = True
+        recorded = np.flatnonzero((self.weights > 0) & ~base)
+        own = np.array_split(np.random.RandomState(1).permutation(recorded), FOLDS)
+        for hidden, (of_base, held) in zip(own, self.base.tenths(), strict=False):
+            shown = without(self.weights, hidden)
+            shown[base] = without(self.base.weights, of_base).ravel()
+            spread.add(self._below(held, shown).scores, hidden)
+        return HeldOut(np.empty(0), spread.deviations()[self.own])
+
 
 FOLDS = 10
+_KEPT = 2**19  # pairs
 
 
 class HeldOut(NamedTuple):
@@ -144,19 +163,45 @@ class HeldOut(NamedTuple):
 
 def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
     """Scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data."""
-    recorded = np.flatnonzero(weights)
-    scores = np.zeros(weights.size)
-    numbers, sums, squares = (np.zeros(weights.shape) for _ in range(3))
-    for hidden in np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size)):
+    scores, spread = np.zeros(weights.size), _Spread(weights.shape)
+    for hidden in _with_bar(_tenths(weights)):
         found = completed(without(weights, hidden))
         scores[hidden] = found.flat[hidden]
-        counts = without(np.ones(weights.shape), hidden)
-        numbers += counts
-        sums += counts * found
-        squares += counts * found**2
-    several = np.maximum(numbers, 1)
-    spread = np.maximum(squares - sums**2 / several, 0)
-    return HeldOut(scores[recorded], np.sqrt(spread * (several - 1) / several))
+        spread.add(found, hidden)
+    return HeldOut(scores[np.flatnonzero(weights)], spread.deviations())
+
+
+class _Spread:
+    """The deviations of scores among completions, each without those of the pairs that it lacks."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.numbers, self.sums, self.squares = (np.zeros(shape) for _ in range(3))
+
+    def add(self, scores: np.ndarray, hidden: np.ndarray) -> None:
+        """Take in one completion and the flat positions of the pairs that it lacks."""
+        counts = without(np.ones(scores.shape), hidden)
+        self.numbers += counts
+        self.sums += counts * scores
+        self.squares += counts * scores**2
+
+    def deviations(self) -> np.ndarray:
+        """The jackknife's, (m, n)."""
+        several = np.maximum(self.numbers, 1)
+        spread = np.maximum(self.squares - self.sums**2 / several, 0)
+        return np.sqrt(spread * (several - 1) / several)
+
+
+def _tenths(weights: np.ndarray) -> list[np.ndarray]:
+    recorded = np.flatnonzero(weights)
+    return np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size))
+
+
+def _with_bar(hidden: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """Show how many completions are done."""
+    with progress_bar(None, total=len(hidden), unit="fit", desc="scores without a tenth of the records") as bar:
+        for each in hidden:
+            yield each
+            bar.update()
 
 
 class Calibration(NamedTuple):

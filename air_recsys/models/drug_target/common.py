@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.described.tables import with_nearest
 from air_recsys.data.ids import IdIndex, asked_ids
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import aupr
 from air_recsys.models.base import SaysWhatItLacks
-from air_recsys.models.drug_target.pairs import as_pairs
-from air_recsys.models.drug_target.similarities import with_nearest
+from air_recsys.models.drug_target.pairs import Words, as_pairs
+from air_recsys.models.drug_target.similarities import Pair
 from air_recsys.models.ranking.allowed import allowed_items, among, list_length
 from air_recsys.models.ranking.lists import recommendation_frame
 from air_recsys.models.ranking.ties import best_of
@@ -32,6 +33,9 @@ class CommonQuestions(SaysWhatItLacks):
     targets_: IdIndex
     drug_graph_: SimilarityGraph
     target_graph_: SimilarityGraph
+    names_: dict[Any, str]
+    words_: Words
+    _described: Pair
 
     def _fitted(self) -> Any:
         raise NotImplementedError
@@ -76,7 +80,8 @@ class CommonQuestions(SaysWhatItLacks):
         [['a', 'u']]
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
-        model, asked = self._fitted(), asked_ids(drug_ids, "drug")
+        model = self._fitted()
+        asked = asked_ids(drug_ids, model.drugs_.kind)
         drugs = places_of(model.drugs_, asked)
         allowed = allowed_items(model.targets_, items, exclude, model.drugs_, asked)
         length = list_length(n, allowed.n_left)
@@ -94,7 +99,8 @@ class CommonQuestions(SaysWhatItLacks):
 
     def predict_table(self, drug_ids: Any, target_ids: Any) -> pd.DataFrame:
         """The score of each pair and its source: the columns user, item, score and source."""
-        model, asked = self._fitted(), (asked_ids(drug_ids, "drug"), asked_ids(target_ids, "target"))
+        model = self._fitted()
+        asked = asked_ids(drug_ids, model.drugs_.kind), asked_ids(target_ids, model.targets_.kind)
         pairs = pairs_of(model, *asked)
         users, items = np.broadcast_arrays(*asked)
         return pd.DataFrame({"user": users, "item": items, "score": model.scores_[pairs], "source": "model"})
@@ -107,7 +113,8 @@ class CommonQuestions(SaysWhatItLacks):
         DataError
             Unless pairs of both kinds are recorded.
         """
-        model, pairs = self._fitted(), as_pairs(test)
+        model = self._fitted()
+        pairs = as_pairs(test, (model.drugs_.kind, model.targets_.kind))
         drugs, targets = pairs.user_ids[pairs.user_index], pairs.item_ids[pairs.item_index]
         return aupr(pairs.ratings, model.scores_[pairs_of(model, drugs, targets)])
 
@@ -116,7 +123,9 @@ def pairs_of(model: Any, drug_ids: Any, target_ids: Any) -> tuple[np.ndarray, np
     """The places of drugs and targets, position by position; a single id goes with all of the other side."""
     drugs, targets = places_of(model.drugs_, drug_ids), places_of(model.targets_, target_ids)
     if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
-        raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
+        raise DataError(
+            f"expected as many {model.drugs_.kind}s as {model.targets_.kind}s, found {drugs.size} and {targets.size}"
+        )
     return drugs, targets
 
 

@@ -23,6 +23,8 @@ Their edges e and :math:`A_r` follow from R, r and the same :math:`\tau` as abov
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,8 @@ import torch
 
 from air_recsys.metrics import average_precision
 
+_MOST_BORDERED = 2**22  # numbers
+_NEGATIVE = 1e-9  # eigenvalues down to this are rounding
 Graphs = tuple[torch.Tensor | None, torch.Tensor | None]  # similarities of rows (m, m) and of columns (n, n)
 
 
@@ -39,19 +43,39 @@ class Spectrum(NamedTuple):
     rows: torch.Tensor  # (m, m)
     columns: torch.Tensor  # (n, n)
     shares: torch.Tensor  # (m, n), in [0, 1)
+    values: tuple[torch.Tensor, torch.Tensor]  # eigenvalues of both graphs, (m,) and (n,)
+
+    def turned(self) -> Spectrum:
+        """Return the same of the transposed matrix."""
+        return Spectrum(self.columns, self.rows, self.shares.T, (self.values[1], self.values[0]))
 
     def smooth(self, values: torch.Tensor) -> torch.Tensor:
         """Return the X of the module's first step for an R."""
         return self.rows @ ((self.rows.T @ values @ self.columns) * self.shares) @ self.columns.T
 
 
-class Completed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Completed:
     """The result of the rounds."""
 
     scores: torch.Tensor  # X, (m, n)
     filled: torch.Tensor  # R, (m, n): recorded values, completed where missing
     smoothed: torch.Tensor  # the R before, that X is made of, (m, n)
-    spectrum: Spectrum  # that made X of it
+    make: Callable[[], Spectrum]  # of the graphs that made X of it
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """That made X of the R before; for rows below a completion it is computed when asked for."""
+        return self.make()
+
+    @cached_property
+    def rotated(self) -> torch.Tensor:
+        """What X is made of, in the eigenvectors of both graphs, (m, n)."""
+        return self.spectrum.rows.T @ self.smoothed @ self.spectrum.columns
+
+    def turned(self) -> Completed:
+        """Return the same of the transposed matrix."""
+        return Completed(self.scores.T, self.filled.T, self.smoothed.T, lambda: self.spectrum.turned())
 
     def objective(self) -> tuple[float, float]:
         """Return what X minimises: its distance to R, squared, and that with the term of the graphs."""
@@ -60,8 +84,11 @@ class Completed(NamedTuple):
 
     def on_host(self) -> Completed:
         """Return the same in the memory of the processor."""
-        spectrum = Spectrum(*(part.cpu() for part in self.spectrum))
-        return Completed(self.scores.cpu(), self.filled.cpu(), self.smoothed.cpu(), spectrum)
+        if self.scores.device.type == "cpu":
+            return self
+        rows, columns, shares, (left, right) = self.spectrum
+        spectrum = Spectrum(rows.cpu(), columns.cpu(), shares.cpu(), (left.cpu(), right.cpu()))
+        return Completed(self.scores.cpu(), self.filled.cpu(), self.smoothed.cpu(), lambda: spectrum)
 
 
 def complete(
@@ -118,16 +145,63 @@ def _round(
     noise: float,
     held: Completed | None,
 ) -> Completed:
-    (rows, columns), known = similarities, len(filled if held is None else held.scores)
+    rows, columns = similarities
     if held is not None:
-        filled = torch.cat([held.smoothed, filled[known:]])
-    graphs = affinity(filled, rows, similarity_weight, known), affinity(filled[:known].T, columns, similarity_weight)
-    found = spectrum(*graphs, noise)
+        return _round_below(held, filled, recorded, shown, rows, similarity_weight, noise)
+    found = spectrum(affinity(filled, rows, similarity_weight), affinity(filled.T, columns, similarity_weight), noise)
     scores = found.smooth(filled)
-    after = recorded + (1 - shown) * scores.clamp(0, 1)
-    if held is not None:
-        scores, after = torch.cat([held.scores, scores[known:]]), torch.cat([held.filled, after[known:]])
-    return Completed(scores, after, filled, found)
+    return Completed(scores, recorded + (1 - shown) * scores.clamp(0, 1), filled, lambda: found)
+
+
+def _round_below(
+    held: Completed,
+    filled: torch.Tensor,
+    recorded: torch.Tensor,
+    shown: torch.Tensor,
+    similarity: torch.Tensor | None,
+    similarity_weight: float,
+    noise: float,
+) -> Completed:
+    """A round of the rows below a completion that is held."""
+    known = len(held.scores)
+    whole = torch.cat([held.smoothed, filled[known:]])
+    graph, before = affinity(whole, similarity, similarity_weight, known), held.spectrum
+
+    def make() -> Spectrum:
+        left, vectors = torch.linalg.eigh(graph)
+        shares = _shares(left, before.values[1], noise)
+        return Spectrum(vectors, before.columns, shares, (left, before.values[1]))
+
+    completed = Completed(whole, whole, whole, make)
+    scores = _bordered(held, graph, filled[known:], noise)
+    scores = completed.spectrum.smooth(whole)[known:] if scores is None else scores
+    after = recorded[known:] + (1 - shown[known:]) * scores.clamp(0, 1)
+    return replace(completed, scores=torch.cat([held.scores, scores]), filled=torch.cat([held.filled, after]))
+
+
+def _bordered(held: Completed, graph: torch.Tensor, new: torch.Tensor, noise: float) -> torch.Tensor | None:
+    r"""Return the last rows of X by the spectrum of the first ones, without one of all, (k, n).
+
+    In an eigenvector of the columns' graph of value :math:`\mu` the equations of a round are :math:`x = y - c z,\ (A +
+    c) z = y` with :math:`c = \sigma / \mu`; z follows by the Schur complement of the known rows. None where the graph
+    of all rows has negative eigenvalues, which count as 0, or where there are many new rows.
+    """
+    before = held.spectrum
+    (left, right), known, k = before.values, len(held.scores), len(new)
+    if k**2 * len(right) > _MOST_BORDERED or left[0] < -_NEGATIVE:
+        return None
+    edges = before.rows.T @ graph[:known, known:]  # (m, k)
+    own = graph[known:, known:] + _NEGATIVE * torch.eye(k, dtype=graph.dtype)
+    if torch.linalg.eigvalsh(own - edges.T @ (edges / (left.clamp(min=0) + _NEGATIVE)[:, None]))[0] < 0:
+        return None
+    rotated = new @ before.columns
+    ratio = noise / right.clamp(min=torch.finfo(right.dtype).tiny ** 0.5)  # c, (n,)
+    inverse = 1 / (left.clamp(min=0)[:, None] + ratio)  # (m, n)
+    inner = torch.einsum("ia,ij,ib->jab", edges, inverse, edges)
+    inner = graph[known:, known:] + ratio[:, None, None] * torch.eye(k, dtype=graph.dtype) - inner  # (n, k, k)
+    rest = rotated - edges.T @ (inverse * held.rotated)  # (k, n)
+    solved = torch.linalg.solve(inner, rest.T[:, :, None])[:, :, 0].T
+    return ((rotated - ratio * solved) * (right > 0)) @ before.columns.T
 
 
 def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
@@ -141,7 +215,7 @@ def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
     >>> bool(np.isclose(added.sum(), completed.scores[0, 0])), bool(added[:3, :3].sum() > 0.99 * added.sum())
     (True, True)
     """
-    rows, columns, shares = completed.spectrum
+    rows, columns, shares, _ = completed.spectrum
     weights = rows @ (torch.outer(rows[row], columns[column]) * shares) @ columns.T
     return (completed.smoothed * weights).numpy()
 
@@ -151,7 +225,7 @@ def left_out(completed: Completed) -> np.ndarray:
 
     It is :math:`(x - h r) / (1 - h)` entry by entry, with h what an entry of R adds to its own of X.
     """
-    rows, columns, shares = completed.spectrum
+    rows, columns, shares, _ = completed.spectrum
     own = rows.square() @ shares @ columns.square().T
     return ((completed.scores - own * completed.smoothed) / (1 - own)).numpy()
 
@@ -170,8 +244,12 @@ def affinity(
 def spectrum(rows: torch.Tensor, columns: torch.Tensor, noise: float) -> Spectrum:
     """Return the spectrum of two graphs, (m, m) and (n, n); negative eigenvalues of a graph count as 0."""
     (left, first), (right, second) = torch.linalg.eigh(rows), torch.linalg.eigh(columns)
+    return Spectrum(first, second, _shares(left, right, noise), (left, right))
+
+
+def _shares(left: torch.Tensor, right: torch.Tensor, noise: float) -> torch.Tensor:
     kept = torch.outer(left.clamp(min=0), right.clamp(min=0))
-    return Spectrum(first, second, kept / (kept + noise))
+    return kept / (kept + noise)
 
 
 EFFECTIVE_NEIGHBORS = 3.0
@@ -180,40 +258,59 @@ _UNCERTAIN = 100  # rows
 _SHARES = np.linspace(0, 1, 6)
 
 
-def extension_weights(
-    similarity: np.ndarray, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
-) -> np.ndarray:
-    """Return weights whose product with the known rows predicts the unknown ones; shape (n_unknown, n_known).
+class Extension(NamedTuple):
+    """How rows without interactions follow from known ones: from the nearest, and by ridge regression."""
 
-    Parameters
-    ----------
-    similarity : ndarray, shape (m, m)
-        Symmetric, in [0, 1].
-    known : ndarray of bool, shape (m,)
-        At least one is True.
-    rows : ndarray, shape (n_known, n)
-        Values to be predicted from.
-    labels, recorded : ndarray, shape (n_known, n)
-        Values 0 or 1 by which the two predictors are compared, and whether each is recorded.
-    """
-    among, across = similarity[np.ix_(known, known)], similarity[np.ix_(~known, known)]
-    neighbors = softmin_neighbors(1 - across)
-    if known.sum() < 3:  # too few to leave one out
-        return neighbors
-    others = 1 - among
-    np.fill_diagonal(others, np.inf)
-    by_neighbors = softmin_neighbors(others) @ rows
+    share: float  # of the nearest
+    vectors: np.ndarray  # of the similarity of the known rows, (n_known, n_known)
+    scales: np.ndarray  # its eigenvalues with the decay of the regression, (n_known,)
+
+    @classmethod
+    def of(cls, among: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray) -> Extension:
+        """Return what predicts each known row best from the others.
+
+        Parameters
+        ----------
+        among : ndarray, shape (n_known, n_known)
+            Symmetric, in [0, 1].
+        rows : ndarray, shape (n_known, n)
+            Values to be predicted from.
+        labels, recorded : ndarray, shape (n_known, n)
+            Values 0 or 1 by which the two predictors are compared, and whether each is recorded.
+        """
+        if len(among) < 3:  # too few to leave one out
+            return cls(1.0, np.zeros((len(among), 0)), np.ones(0))
+        others = 1 - among
+        np.fill_diagonal(others, np.inf)
+        by_neighbors = softmin_neighbors(others) @ rows
+        values, vectors = np.linalg.eigh(among)
+        values = np.maximum(values, 0)
+        projected = vectors.T @ rows
+        left_out = [_leave_one_out(values, vectors, decay, rows, projected) for decay in _DECAYS]
+        errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
+        best = int(np.argmin(errors))
+        best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
+        trust = len(rows) ** 2 / (len(rows) ** 2 + _UNCERTAIN**2)
+        return cls(trust * best_share + (1 - trust) / 2, vectors, values + _DECAYS[best])
+
+    def weights(self, across: np.ndarray) -> np.ndarray:
+        """Return weights whose product with the known rows predicts others, by their similarity; (k, n_known) both."""
+        neighbors = softmin_neighbors(1 - across)
+        if not self.scales.size:
+            return neighbors
+        ridge = (across @ self.vectors / self.scales) @ self.vectors.T
+        return self.share * neighbors + (1 - self.share) * ridge
+
+
+def row_errors(among: np.ndarray, rows: np.ndarray, recorded: np.ndarray) -> np.ndarray:
+    """Return the squared error of each row, predicted from the others by ridge regression of the best decay, (n,)."""
     values, vectors = np.linalg.eigh(among)
-    values = np.maximum(values, 0)
-    projected = vectors.T @ rows
-    left_out = [_leave_one_out(values, vectors, decay, rows, projected) for decay in _DECAYS]
-    errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
-    best = int(np.argmin(errors))
-    best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
-    trust = len(rows) ** 2 / (len(rows) ** 2 + _UNCERTAIN**2)
-    share = trust * best_share + (1 - trust) / 2
-    ridge = (across @ vectors / (values + _DECAYS[best])) @ vectors.T
-    return share * neighbors + (1 - share) * ridge
+    values, projected = np.maximum(values, 0), vectors.T @ rows
+    errors = [
+        np.square((_leave_one_out(values, vectors, decay, rows, projected) - rows) * recorded).sum(axis=1)
+        for decay in _DECAYS
+    ]
+    return min(errors, key=np.sum)
 
 
 def softmin_neighbors(distances: np.ndarray, effective: float = EFFECTIVE_NEIGHBORS) -> np.ndarray:

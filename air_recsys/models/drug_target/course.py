@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.data.described.sides import Given, n_kernels
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drug_target.completion import Completed
 from air_recsys.models.drug_target.similarities import WHOLE
@@ -22,9 +23,12 @@ class Rounds:
     def __init__(self, callbacks: list[Callback]) -> None:
         self.callbacks, self.start = callbacks, perf_counter()
         self.stopped_at: int | None = None
+        self.bar: Any = None
 
     def __call__(self, done: int, completed: Completed) -> bool:
         """Whether a callback stops the rounds."""
+        if self.bar is not None:
+            self.bar.update()
         if not self.callbacks:
             return False
         fit, objective = completed.objective()
@@ -45,22 +49,24 @@ def precision_of(data: Interactions) -> type[np.floating]:
     return np.float64 if data.n_users * data.n_items <= _DOUBLE else np.float32
 
 
-def planned(data: Interactions, drug_similarity: Any, target_similarity: Any, unobserved: float | str) -> MemoryPlan:
+def planned(data: Interactions, given: tuple[Given, Given], unobserved: float | str) -> MemoryPlan:
     """The memory of a fit at its peak, from the arrays that each of its stages holds: a slightly high estimate."""
-    sides = (data.n_users, data.user_index, drug_similarity), (data.n_items, data.item_index, target_similarity)
+    kernels = [n_kernels(each) for each in given]
+    sides = (data.n_users, data.user_index, kernels[0]), (data.n_items, data.item_index, kernels[1])
     word, pairs = np.dtype(precision_of(data)).itemsize, data.n_users * data.n_items
     squares = [n**2 for n, _, _ in sides]
-    given = [8 * n**2 for n, _, similarity in sides if similarity is not None]
+    similar = [8 * n**2 for n, _, several in sides if several]
+    several = max((8 * n**2 * (each + 3) for n, _, each in sides if each > 1), default=0)
     missing = unobserved == 0 or (unobserved == "auto" and not data.ratings.all())
     compared = 8 * min(data.n_ratings if missing else pairs, COMPARED)
-    held = MemoryPlan(sum(given) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
-    rounds = held.total + (2 * sum(squares) + 9 * pairs) * word + sum(given) * word // 8  # two spectra at a time
+    held = MemoryPlan(sum(similar) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
+    rounds = held.total + (2 * sum(squares) + 9 * pairs) * word + sum(similar) * word // 8  # two spectra at a time
     regression = held.total + 3 * word * pairs + 15 * compared
-    extension = held.total + sum(given) + 6 * max(given, default=0) + 12 * 8 * pairs + 12 * compared
-    if not any(of is not None and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
+    extension = held.total + sum(similar) + 6 * max(similar, default=0) + 12 * 8 * pairs + 12 * compared
+    if not any(of and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
         extension = 0
     dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]
-    graphs = 4 * word * pairs + sum(given) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))
-    reading = sum(given) + 4 * max(given, default=0) + held.ratings
+    graphs = 4 * word * pairs + sum(similar) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))
+    reading = sum(similar) + 4 * max(similar, default=0) + held.ratings + several
     peak = max(rounds, regression, extension, graphs, reading)
     return held._replace(work=int(1.05 * peak) - held.total)

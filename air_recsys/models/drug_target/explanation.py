@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.graphs import SimilarityGraph
+
 _PARTS = {
-    "same_drug": "other targets of the drug",
-    "same_target": "other drugs of the target",
+    "same_drug": "other {1}s of the {0}",
+    "same_target": "other {0}s of the {1}",
     "known_elsewhere": "interactions of others",
     "own_record": "the record of the pair itself",
     "filled_in": "pairs that are not known, as completed",
@@ -34,15 +36,17 @@ class PairExplanation:
     score, probability, deviation : float
         As in `DrugTargetAIR.new_interactions`.
     interactions : DataFrame
-        Known interactions, largest contributions first: drug, target, contribution, share (of the score),
-        drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1 for the
-        same one).
+        Known interactions, largest contributions first: drug, target (by their words), contribution, share (of the
+        score), drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1
+        for the same one).
     parts : dict of str to float
         Sums: same_drug (interactions of the drug with other targets), same_target (of other drugs with the target),
         known_elsewhere, own_record (of a known pair), filled_in (not known, completed by the model). They add up to
         the score.
     n_interactions : int
         Number of known interactions; `interactions` has the first of them.
+    words : tuple of str
+        What drugs and targets are called.
     """
 
     drug: Hashable
@@ -53,6 +57,7 @@ class PairExplanation:
     interactions: pd.DataFrame
     parts: dict[str, float]
     n_interactions: int
+    words: tuple[str, str] = ("drug", "target")
 
     def total(self) -> float:
         """Return the sum of the parts, which is the score up to rounding."""
@@ -61,8 +66,8 @@ class PairExplanation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON."""
         return {
-            "drug": _plain(self.drug),
-            "target": _plain(self.target),
+            self.words[0]: _plain(self.drug),
+            self.words[1]: _plain(self.target),
             "score": self.score,
             "probability": self.probability,
             "deviation": self.deviation,
@@ -75,13 +80,15 @@ class PairExplanation:
         }
 
     def __str__(self) -> str:
-        summands = [f"  {value:+.4f}  {_PARTS[name]}" for name, value in self.parts.items() if value]
+        summands = [
+            f"  {value:+.4f}  {_PARTS[name].format(*self.words)}" for name, value in self.parts.items() if value
+        ]
         shown = self.interactions.to_string(index=False, float_format="{:.4f}".format)
         what = f"the {len(self.interactions)} of {self.n_interactions} known interactions that add most"
         return "\n".join(
             [
-                f"drug {self.drug}, target {self.target}: probability {self.probability:.3f} +- {self.deviation:.3f}, "
-                f"score {self.score:.4f}, made of",
+                f"{self.words[0]} {self.drug}, {self.words[1]} {self.target}: probability {self.probability:.3f} "
+                f"+- {self.deviation:.3f}, score {self.score:.4f}, made of",
                 *summands,
                 "",
                 f"{what}:",
@@ -96,31 +103,35 @@ def explained(
     figures: tuple[float, float, float],
     added: np.ndarray,
     known: np.ndarray,
-    sides: tuple[np.ndarray, np.ndarray],
-    near: tuple[np.ndarray, np.ndarray],
+    graphs: tuple[SimilarityGraph, SimilarityGraph],
     n: int,
 ) -> PairExplanation:
     """Return the explanation of a pair.
 
     `figures` are score, probability and deviation; `added`, (n_drugs, n_targets), is what each pair adds to the score.
-    `sides` are all ids of the drugs and of the targets, and `near` the edges of the learned graphs to the drug and to
-    the target.
+    `graphs` are of all drugs and of all targets.
     """
     drugs, targets = np.nonzero(known)
     parts = added[drugs, targets]
     order = np.argsort(-parts, kind="stable")[:n]
     first, second = drugs[order], targets[order]
+    words, near = (graphs[0].kind, graphs[1].kind), [_edges(*each) for each in zip(graphs, place, strict=True)]
     table = pd.DataFrame(
         {
-            "drug": sides[0][first],
-            "target": sides[1][second],
+            words[0]: graphs[0].ids[first],
+            words[1]: graphs[1].ids[second],
             "contribution": parts[order],
             "share": parts[order] / figures[0] if figures[0] else np.zeros(order.size),
-            "drug_similarity": np.where(first == place[0], 1.0, near[0][first]),
-            "target_similarity": np.where(second == place[1], 1.0, near[1][second]),
+            f"{words[0]}_similarity": np.where(first == place[0], 1.0, near[0][first]),
+            f"{words[1]}_similarity": np.where(second == place[1], 1.0, near[1][second]),
         }
     )
-    return PairExplanation(*pair, *figures, table, _sums(added, known, place), int(parts.size))
+    return PairExplanation(*pair, *figures, table, _sums(added, known, place), int(parts.size), words)
+
+
+def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
+    """Return the weights of the edges between a node and all, (n,)."""
+    return graph.to_scipy()[[node]].toarray().ravel()
 
 
 def _sums(added: np.ndarray, known: np.ndarray, place: tuple[int, int]) -> dict[str, float]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.described.sides import Described, Given, ids_of
+from air_recsys.data.described.tables import texts_of
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
@@ -23,17 +25,26 @@ from air_recsys.models.drug_target.answers import Answers, Calibration, OfNewRow
 from air_recsys.models.drug_target.common import CommonQuestions, pairs_of, places_of
 from air_recsys.models.drug_target.course import Rounds, planned, precision_of
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
-from air_recsys.models.drug_target.pairs import as_pairs, check_new, new_alone, with_ids, without_evidence
+from air_recsys.models.drug_target.pairs import (
+    as_pairs,
+    check_new,
+    checked_words,
+    new_alone,
+    with_ids,
+    without_evidence,
+)
 from air_recsys.models.drug_target.similarities import (
+    Descriptions,
+    Pair,
     Similarities,
     adjacency_of,
-    as_similarity,
+    by_sides,
     check_sides,
-    ids_of,
     known_sides,
-    with_new,
+    learned_shares,
 )
 from air_recsys.models.drug_target.whole import (
+    SimilarScores,
     Strengths,
     Whole,
     chosen_regression,
@@ -53,9 +64,11 @@ from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.storage.pickled import Pickled
+from air_recsys.storage.progress import progress_bar
 from air_recsys.storage.validation import check_choice, check_integer, check_parameters, check_real, integer, real
 from air_recsys.training import Callback, check_callbacks
 
+_SIDES = ("drug", "target")
 _AXES = {"user": 0, "drug": 0, "item": 1, "target": 1}
 
 
@@ -111,6 +124,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Similarities of drugs and of targets given to `fit`, in the order of `drugs_` and `targets_`; None if not
         given.
     drugs_, targets_ : IdIndex
+    words_ : tuple of str
+        What rows and columns are called.
+    names_ : dict
+        What people call drugs and targets.
     interactions_ : Interactions
 
     Examples
@@ -138,9 +155,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         drug_similarity: Any = None,
         target_similarity: Any = None,
         *,
-        user_similarity: Any = None,
-        item_similarity: Any = None,
+        drug: str = "drug",
+        target: str = "target",
+        names: Mapping[Any, str] | pd.Series | None = None,
         callbacks: Iterable[Callback] = (),
+        **described: Unpack[Descriptions],
     ) -> Self:
         """Learn from recorded pairs and return the model.
 
@@ -153,10 +172,19 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             `Interactions` drugs are the users and targets the items. Weights, in [0, 1], say how much of a value comes
             from the record; of 0 a pair is missing.
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
-            Similarities in [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` compute them.
-            Drugs and targets that are only in such a table are new; they are predicted.
-        user_similarity, item_similarity : DataFrame or ndarray, optional
-            The same by the names that all models have: drugs are users, and targets items.
+            Similarities in [0, 1], such as scores of alignments; `user_similarity` and `item_similarity` are the same.
+            Drugs and targets that are only in such a table are new; they are predicted. A mapping of names to tables
+            gives several.
+        drug, target : str
+            What the rows and the columns are called, in tables, messages and files, as "disease"; also the columns of
+            a long table.
+        names : mapping or Series, optional
+            What people call drugs and targets, by id: beside the ids in tables and pages.
+        drug_smiles, target_sequences, drug_features, target_features, ... : mapping or Series, DataFrame, optional
+            What drugs and targets are described by: SMILES by id (needs the extra ``chemistry``), sequences by id, and
+            numbers, such as embeddings, a row for each id, or several tables by name. Each is a kernel, SMILES are
+            three; their shares are learned (`shares_`), as `models.drug_target.similarities` has it. `fold_in` takes
+            new ones by the same kinds.
         callbacks : iterable of callable
             Functions that are called with an `air_recsys.training.Record` after each round. Its fit is the distance
             of X to R, squared, and its objective is that with the term of the graphs, see `models.drug_target`. If one
@@ -177,14 +205,17 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_parameters(self)
         resolve_device(self.device)
         rounds = Rounds(check_callbacks(callbacks))
-        drug_similarity = _either("drug_similarity", drug_similarity, "user_similarity", user_similarity)
-        target_similarity = _either("target_similarity", target_similarity, "item_similarity", item_similarity)
-        pairs = as_pairs(interactions)
+        words, given = checked_words(drug, target), by_sides(drug_similarity, target_similarity, described)
+        pairs = as_pairs(interactions, words)
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
-        check_sides(pairs, drug_similarity, target_similarity, is_long=is_long)
-        data = with_ids(pairs, ids_of(drug_similarity), ids_of(target_similarity))
+        check_sides(pairs, given, words, is_long=is_long)
+        data = with_ids(pairs, ids_of(given[0]), ids_of(given[1]))
+        needed = planned(data, given, self.unobserved_weight)
+        check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         with lock_of(self):
-            self._take(copy.copy(self)._learn(data, drug_similarity, target_similarity, rounds))
+            fitted = copy.copy(self)
+            fitted.words_, fitted.names_ = words, texts_of("names", names).to_dict() if names is not None else {}
+            self._take(fitted._learn(data, fitted._described_of(data, given), rounds))
         return self
 
     def _take(self, fitted: Self) -> None:
@@ -192,21 +223,17 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         parameters = self.get_params(deep=False)
         vars(self).update({name: value for name, value in vars(fitted).items() if name not in parameters})
 
-    def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any, rounds: Rounds) -> Self:
-        needed = planned(data, drug_similarity, target_similarity, self.unobserved_weight)
-        check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
+    def _learn(self, data: Interactions, described: Pair, rounds: Rounds) -> Self:
         self._device = str(resolve_device(self.device))
         values, weights = self._recorded(data)
         check_kept(data, stacklevel=4)
-        given = (
-            as_similarity("drug_similarity", drug_similarity, data.user_ids, stacklevel=4),
-            as_similarity("target_similarity", target_similarity, data.item_ids, stacklevel=4),
-        )
+        self._described, given = _with_shares(described, values, weights)
         if unlike := without_evidence(data, given):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_, self.n_rounds_ = self._chosen_weight(values, weights, given), self.n_rounds
-        whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
+        with progress_bar(None, total=self.n_rounds, unit="round", desc="completion") as rounds.bar:
+            whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
         self.n_rounds_ = rounds.stopped_at or self.n_rounds
         self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
         profiles = whole.filled
@@ -217,10 +244,47 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
         return self
 
-    def memory_plan(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> MemoryPlan:
+    def _described_of(self, data: Interactions, given: tuple[Given, Given]) -> Pair:
+        """What the two sides are described by, in the order of their ids."""
+        drugs, targets = (
+            Described.of(side, own, ids, stacklevel=5) if own else None
+            for side, own, ids in zip(("drug", "target"), given, (data.user_ids, data.item_ids), strict=True)
+        )
+        return drugs, targets
+
+    def memory_plan(
+        self,
+        interactions: Any,
+        drug_similarity: Any = None,
+        target_similarity: Any = None,
+        *,
+        drug: str = "drug",
+        target: str = "target",
+        **described: Unpack[Descriptions],
+    ) -> MemoryPlan:
         """Return the bytes that `fit` on these will take at its peak, beside what it is given."""
-        data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
-        return planned(data, drug_similarity, target_similarity, self.unobserved_weight)
+        given = by_sides(drug_similarity, target_similarity, described)
+        data = with_ids(as_pairs(interactions, checked_words(drug, target)), ids_of(given[0]), ids_of(given[1]))
+        return planned(data, given, self.unobserved_weight)
+
+    def similar_scores(self) -> SimilarScores:
+        """Return what the scores of new drugs follow from that have no record, but a structure: see `dti.screen`.
+
+        Raises
+        ------
+        DataError
+            For a model that was fitted without structures of drugs.
+        """
+        model = self._whole()
+        described, held = model._described[0], model._answers.held
+        if described is None or not any(each.kind == "bits" for each in described.kernels.values()):
+            raise DataError(
+                f"expected a model that knows structures, found one without: fit it with drug_smiles (in the shell "
+                f"dti train --drug-smiles), of all its {len(model.drugs_)} {model.drugs_.kind}s"
+            )
+        known = held.sides.drugs
+        profiles = (1 - model.regression_weight_) * held.profiles
+        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, profiles)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
         """Fit again without some drugs (users), targets (items) or pairs, and return the model.
@@ -230,13 +294,17 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         with lock_of(self):
             model = self._whole()
             left = left_of(model.interactions_, users, items, pairs)
-            sides = zip(model.similarities_, (left.users, left.items), strict=True)
-            drugs, targets = (None if each is None else each[np.ix_(rows, rows)] for each, rows in sides)
-            self._take(model._learn(left.data, drugs, targets, Rounds([])))
+            sides = zip(model._described, (left.users, left.items), strict=True)
+            drugs, targets = (each and each.take(rows) for each, rows in sides)
+            self._take(model._learn(left.data, (drugs, targets), Rounds([])))
         return self
 
     def partial_fit(
-        self, interactions: Any = None, drug_similarity: Any = None, target_similarity: Any = None
+        self,
+        interactions: Any = None,
+        drug_similarity: Any = None,
+        target_similarity: Any = None,
+        **described: Unpack[Descriptions],
     ) -> Self:
         """Take in new pairs, drugs and targets by a new fit on all data, and return the model.
 
@@ -244,12 +312,16 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         ----------
         interactions : DataFrame, Interactions, sparse matrix or ndarray, optional
             As for `fit`. A new record of a pair replaces the old one.
-        drug_similarity, target_similarity : DataFrame, optional
+        drug_similarity, target_similarity, drug_smiles, ...
             Of new ones, as for `fold_in`.
         """
+        given = by_sides(drug_similarity, target_similarity, described)
         with lock_of(self):
             model = self._whole()
-            self._take(model._learn(*model._with_new(interactions, drug_similarity, target_similarity), Rounds([])))
+            data, later = model._with_new(interactions, given)
+            sides = zip(model._described, later, (data.n_users, data.n_items), model._sizes(), strict=True)
+            drugs, targets = (own and own.joined(new, n - known) for own, new, n, known in sides)
+            self._take(model._learn(data, (drugs, targets), Rounds([])))
         return self
 
     def fold_in(
@@ -258,7 +330,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         drug_similarity: Any = None,
         target_similarity: Any = None,
         *,
-        side: str = "user",
+        side: str | None = None,
+        **described: Unpack[Descriptions],
     ) -> Self:
         """Return a model of new drugs (or targets) alone, for all questions; this model does not change.
 
@@ -275,9 +348,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             Pairs of new drugs with known targets, as for `fit`.
         drug_similarity, target_similarity : DataFrame, optional
             Similarities of the new ones: a row for each, and a column for each known one; columns of new ones say how
-            alike they are. Without a table they are like none. Not for a model that was fitted without similarities.
-        side : {"user", "drug", "item", "target"}
-            What is new.
+            alike they are. Without a description new ones are like none.
+        side : {"user", "drug", "item", "target"}, optional
+            What is new: targets where they alone are described, else drugs.
+        drug_smiles, target_sequences, drug_features, ... : mapping or Series, DataFrame, optional
+            What new ones are described by, of the kinds that `fit` had; where it had several, one is enough.
 
         Raises
         ------
@@ -291,19 +366,36 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         >>> DrugTargetAIR().fit(values).fold_in(new).recommend("g", 2)["item"].tolist()
         ['v', 'w']
         """
-        check_choice("side", side, tuple(_AXES))
-        axis, model = _AXES[side], self._whole()
-        data, *given = model._with_new(interactions, drug_similarity, target_similarity, axis)
+        given, model = by_sides(drug_similarity, target_similarity, described), self._whole()
+        side = ("target" if given[1] and not given[0] else "drug") if side is None else side
+        axis = _AXES[check_choice("side", side, tuple(_AXES))]
+        data, later = model._with_new(interactions, given, axis)
+        given = model._beside(later, data)
         kept = copy.copy(model).set_params(unobserved_weight=model.unobserved_weight_)
         values, weights = (each.astype(model.scores_.dtype, copy=False) for each in kept._recorded(data))
-        answers = OfNewRows(model._answers, axis, values, weights, (given[0], given[1]))
+        answers = OfNewRows(model._answers, axis, values, weights, given)
         if axis == 0:
-            model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, "drug"))
+            model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, model.words_[0]))
         else:
-            model.target_graph_ = model._graph(answers.held.filled.T, given[1], IdIndex(data.item_ids, "target"))
+            model.target_graph_ = model._graph(
+                answers.held.filled.T, given[1], IdIndex(data.item_ids, model.words_[1])
+            )
         model._answers, model.scores_ = answers, answers.scores[answers.own]
         model._name_sides(new_alone(data, answers.own))
         return model
+
+    @property
+    def shares_(self) -> dict[str, dict[str, float]]:
+        """The share of each kernel in the similarity of a side that has several, by its word and by their names."""
+        sides = zip(self._fitted().words_, self._described, strict=True)
+        return {word: dict(each.shares) for word, each in sides if each is not None}
+
+    @property
+    def described_line_(self) -> str:
+        """Shares in the graphs of both sides, and what was changed of structures; "" without descriptions."""
+        sides = [(word, each) for word, each in zip(self._fitted().words_, self._described, strict=True) if each]
+        parts = [f"{word}s: {each.told(1 - self.similarity_weight_)}" for word, each in sides]
+        return "; ".join([*parts, *(each.line for _, each in sides if each.line)])
 
     @overload
     def predict(self, drug_ids: Any, target_ids: Any, *, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -390,9 +482,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             best, values = found[0][0], found[1][0]
         drugs, targets = drugs[best], targets[best]
         return pd.DataFrame(
-            {
-                "drug": model.drugs_.ids[drugs],
-                "target": model.targets_.ids[targets],
+            model.named(model.drugs_.ids[drugs], model.targets_.ids[targets])
+            | {
                 "probability": model.calibration_.of_scores(values),
                 "deviation": model.calibration_.deviations(values, model._answers.held_out.deviations[drugs, targets]),
                 "score": values,
@@ -401,6 +492,18 @@ class DrugTargetAIR(CommonQuestions, Pickled):
                 "recorded_zero": recorded[drugs, targets] == 0,
             }
         )
+
+    def named(self, drug_ids: np.ndarray, target_ids: np.ndarray) -> dict[str, Any]:
+        """Return columns of ids by the words for drugs and targets, and behind them of names where some are known."""
+        ids = dict(zip(self.words_, (drug_ids, target_ids), strict=True))
+        if not self.names_:
+            return ids
+        names = {f"{word}_name": [self.names_.get(id, "") for id in own.tolist()] for word, own in ids.items()}
+        return ids | names
+
+    def name(self, id: Hashable) -> str:
+        """Return what people call a drug or a target, and its id behind it."""
+        return f"{self.names_[id]} ({id})" if id in self.names_ else str(id)
 
     def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
         """Return the contributions of known interactions to a score; the parts add up to it.
@@ -437,8 +540,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             figures,
             score_parts(whole, model.regression_weight_, *place),
             answers.values == 1,
-            (model.drug_graph_.ids, model.target_graph_.ids),
-            (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
+            (model.drug_graph_, model.target_graph_),
             n,
         )
 
@@ -475,8 +577,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         drugs, targets = np.nonzero(answers.weights)
         return pd.DataFrame(
             {
-                "drug": model.drugs_.ids[drugs],
-                "target": model.targets_.ids[targets],
+                model.words_[0]: model.drugs_.ids[drugs],
+                model.words_[1]: model.targets_.ids[targets],
                 "interaction": answers.values[drugs, targets].astype(np.int64),
                 "score": answers.held_out.scores,
                 "counts": answers.held_out_counts,
@@ -495,6 +597,9 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             model.regression_weight_,
             model._noise,
             model.n_rounds_,
+            model.words_,
+            model.names_,
+            model._described,
             model.similarities_,
             model.scores_,
             (model.drug_graph_, model.target_graph_),
@@ -515,7 +620,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         learned = files.learned_of(contents)
         model._device = model._here()
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
-        model.n_rounds_ = learned.n_rounds
+        model.n_rounds_, model._described = learned.n_rounds, learned.described
+        model.words_, model.names_ = learned.words, learned.names
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
             *model._recorded(learned.data),
@@ -556,20 +662,40 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         return values, weights
 
     def _with_new(
-        self, interactions: Any, drug_similarity: Any, target_similarity: Any, alone: int | None = None
-    ) -> tuple[Interactions, np.ndarray | None, np.ndarray | None]:
-        """Return all pairs, of each the latest, and all similarities; new drugs and targets are the last."""
-        new = None if interactions is None else as_pairs(interactions)
+        self, interactions: Any, given: tuple[Given, Given], alone: int | None = None
+    ) -> tuple[Interactions, tuple[Described, Described]]:
+        """Return all pairs, of each the latest, and what new drugs and targets, the last, are described by."""
+        new = None if interactions is None else as_pairs(interactions, self.words_)
         data = self.interactions_ if new is None else merge(self.interactions_, new)[0]
-        data = with_ids(data, ids_of(drug_similarity), ids_of(target_similarity))
+        data = with_ids(data, ids_of(given[0]), ids_of(given[1]))
         if alone is not None:
             check_new(alone, new, data, (self.drugs_, self.targets_))
-        drugs, targets = self.similarities_
-        return (
-            data,
-            with_new("drug_similarity", drugs, drug_similarity, data.user_ids, len(self.drugs_)),
-            with_new("target_similarity", targets, target_similarity, data.item_ids, len(self.targets_)),
-        )
+        found = []
+        ids = data.user_ids, data.item_ids
+        for side, own, own_given, all_ids, n in zip(_SIDES, self._described, given, ids, self._sizes(), strict=True):
+            if own is None and own_given:
+                name = f"{side}_{next(iter(own_given))}"
+                raise DataError(
+                    f"expected no {name}, as the model was trained without one, found one: fit it with {name}"
+                )
+            is_new = own is not None and n < len(all_ids)
+            found.append(own.later(side, own_given, all_ids, n, stacklevel=4) if own and is_new else Described({}, {}))
+        return data, (found[0], found[1])
+
+    def _beside(self, later: tuple[Described, Described], data: Interactions) -> Similarities:
+        """Return the similarities of all, of which the new ones are the last."""
+        found: list[np.ndarray | None] = []
+        sizes = data.n_users, data.n_items
+        for own, known, new, n in zip(self._described, self.similarities_, later, sizes, strict=True):
+            if own is None or known is None or n == len(known):
+                found.append(known)
+                continue
+            rows = own.rows(new, n - len(known))
+            found.append(np.block([[known, rows[:, : len(known)].T], [rows]]))
+        return found[0], found[1]
+
+    def _sizes(self) -> tuple[int, int]:
+        return len(self.drugs_), len(self.targets_)
 
     def _whole(self) -> Self:
         """Return what `_fitted` does, or an error for new rows alone."""
@@ -580,7 +706,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def _name_sides(self, data: Interactions) -> None:
         self.interactions_ = data
-        self.drugs_, self.targets_ = IdIndex(data.user_ids, "drug"), IdIndex(data.item_ids, "target")
+        ids = data.user_ids, data.item_ids
+        self.drugs_, self.targets_ = (IdIndex(own, word) for own, word in zip(ids, self.words_, strict=True))
 
     def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
         if self.similarity_weight != "auto":
@@ -616,13 +743,22 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         return copy.copy(self)
 
 
-def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
-    """Return the weights of the edges between a node and all, (n,)."""
-    return graph.to_scipy()[[node]].toarray().ravel()
-
-
-def _either(name: str, given: Any, common: str, by_common: Any) -> Any:
-    """What was given under one of two names."""
-    if given is not None and by_common is not None:
-        raise ParameterError(f"expected {name} or {common}, which are the same, found both")
-    return by_common if given is None else given
+def _with_shares(described: Pair, values: np.ndarray, weights: np.ndarray) -> tuple[Pair, Similarities]:
+    """Return the two sides with the shares of their kernels learned, and the similarities that follow."""
+    found: list[Described | None] = []
+    similarities: list[np.ndarray | None] = []
+    for side, own, shown in zip(described, (values, values.T), (weights, weights.T), strict=True):
+        if side is None:
+            found.append(None)
+            similarities.append(None)
+            continue
+        if (sole := side.sole()) is not None:
+            found.append(side)
+            similarities.append(sole)
+            continue
+        kernels = side.similarities()
+        shares = learned_shares(kernels, own, shown).tolist()
+        side = side._replace(shares=dict(zip(side.kernels, shares, strict=True)))
+        found.append(side)
+        similarities.append(side.similarity(kernels))
+    return (found[0], found[1]), (similarities[0], similarities[1])

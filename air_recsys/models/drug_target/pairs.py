@@ -16,9 +16,11 @@ from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.readers.pairs_file import TARGETS
-from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
+from air_recsys.exceptions import DataError, DataWarning, ParameterError, UnknownIdError, quoted
 
-_SIDES = (("drug", "target"), ("user", "item"))
+Words = tuple[str, str]  # what the rows and the columns are called
+WORDS = ("drug", "target")
+_TAKEN = {"probability", "deviation", "score", "rank", "known", "recorded_zero", "interaction", "counts", "weight"}
 _VALUES = ("interaction", "value", "label", "rating")
 _SHOWN = 3
 _FORMS = (
@@ -33,7 +35,17 @@ _MOST = 0.9  # of the names of a side
 _STACKLEVEL = 4  # of a warning: the caller of a fit
 
 
-def as_pairs(given: Any) -> Interactions:
+def checked_words(drug: Any, target: Any) -> Words:
+    """Return what the rows and the columns of a table are called."""
+    for name, word in (("drug", drug), ("target", target)):
+        if not isinstance(word, str) or not word.strip() or word in _TAKEN:
+            raise ParameterError(f"expected {name} as a word for the {name}s that no other column has, found {word!r}")
+    if drug == target:
+        raise ParameterError(f"expected two words for drugs and targets, found {drug!r} for both")
+    return drug, target
+
+
+def as_pairs(given: Any, words: Words = WORDS) -> Interactions:
     """Return recorded pairs, drugs as users and targets as items.
 
     Parameters
@@ -50,8 +62,22 @@ def as_pairs(given: Any) -> Interactions:
         return as_interactions(given)
     names: dict[Any, Any] = {str(name).strip().casefold(): name for name in given.columns}
     names |= {name: name for name in given.columns}  # the one that is written so goes first
-    sides = next((side for side in _SIDES if side[0] in names and side[1] in names), None)
-    return _wide(given) if sides is None else _long(given, names, *sides)
+    sides = next((side for side in (words, ("user", "item")) if side[0] in names and side[1] in names), None)
+    if sides is None:
+        _tell_other_words(given, names, words)
+        return _wide(given)
+    return _long(given, names, *sides)
+
+
+def _tell_other_words(table: pd.DataFrame, names: dict[Any, Any], words: Words) -> None:
+    """Raise an error for a long table of which one side has another name."""
+    texts = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+    for own, other in ((0, 1), (1, 0)):
+        others = [name for name in texts if name != names.get(words[own])]
+        if words[own] in names and others:
+            found = f"expected the columns {words[own]} and {words[other]}, found {words[own]} and {quoted(others)}"
+            way = f"fit(..., {WORDS[other]}={others[0]!r}) (in the shell --{WORDS[other]}-column)"
+            raise DataError(f"{found}: of one pair a row, {way} says which has the {words[other]}s")
 
 
 def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -> Interactions:

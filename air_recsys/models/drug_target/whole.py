@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from air_recsys.data.described.sides import Described
 from air_recsys.metrics import average_precision
-from air_recsys.models.drug_target.completion import Completed, Spectrum, complete, contributions, left_out
-from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, to_all_rows, without
+from air_recsys.models.drug_target.completion import Completed, Extension, complete, contributions, left_out
+from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, without
 
 COMPARED = 2**22  # recorded pairs, of which more say nothing new
 
@@ -24,7 +28,8 @@ class Strengths(NamedTuple):
     regression_weight: float
 
 
-class Whole(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Whole:
     """The result: scores of all pairs, and what they are made of."""
 
     scores: np.ndarray  # (n_drugs, n_targets)
@@ -35,19 +40,50 @@ class Whole(NamedTuple):
     sides: Sides
     rows: AllRows  # the drugs
     columns: AllRows  # the targets
+    labels: np.ndarray  # of the block
+    recorded: np.ndarray  # whether each is
 
     def carried(self) -> np.ndarray:
         """Return the values of the block that the scores outside of it are made of."""
-        return _carried(self.block)
+        return ((self.block.scores + self.block.filled) / 2).numpy()
 
+    @cached_property
+    def extension(self) -> Extension:
+        """How drugs without interactions follow from those of the block, by their similarities."""
+        similarity, drugs = self.sides.similarities[0], self.sides.drugs
+        assert similarity is not None
+        return Extension.of(similarity[np.ix_(drugs, drugs)], self.carried(), self.labels, self.recorded)
+
+    @cached_property
+    def profiles(self) -> np.ndarray:
+        """What the scores of drugs without interactions are weighted sums of, (n_known, n_targets)."""
+        return self.columns.of(self.carried().T).T
+
+    def followed(self) -> AllRows:
+        """Return how all drugs follow from those of the block."""
+        similarity, known = self.sides.similarities[0], self.sides.drugs
+        if similarity is None or known.all():
+            return AllRows(known, np.zeros((0, int(known.sum())), dtype=self.scores.dtype))
+        return AllRows(known, self.extension.weights(similarity[np.ix_(~known, known)]))
+
+    @cached_property
     def turned(self) -> Whole:
-        """Return the same with targets for drugs and drugs for targets."""
-        scores, filled, smoothed, (rows, columns, shares) = self.block
-        block = Completed(scores.T, filled.T, smoothed.T, Spectrum(columns, rows, shares.T))
+        """The same with targets for drugs and drugs for targets."""
+        block = self.block.turned()
         mixed_in, (first, second) = self.regressed, self.sides.similarities
         regressed = mixed_in and mixed_in._replace(scores=mixed_in.scores.T, solved=mixed_in.solved.T)
         sides = Sides((second, first), self.sides.targets, self.sides.drugs)
-        return Whole(self.scores.T, self.filled.T, self.known.T, regressed, block, sides, self.columns, self.rows)
+        turned = self.scores.T, self.filled.T, self.known.T, regressed, block, sides, self.columns, self.rows
+        return Whole(*turned, self.labels.T, self.recorded.T)
+
+
+class SimilarScores(NamedTuple):
+    """The scores of drugs without a record: weights by their similarities to known drugs, times profiles of these."""
+
+    described: Described  # of the known drugs with interactions
+    ids: np.ndarray  # (n_known,)
+    weights: Callable[[np.ndarray], np.ndarray]  # of similarities (k, n_known), (k, n_known)
+    profiles: np.ndarray  # (n_known, n_targets)
 
 
 def complete_all(
@@ -65,6 +101,8 @@ def complete_all(
     sides, known = known_sides(values, similarities), values * weights
     if held is not None:
         sides = sides._replace(targets=held.sides.targets)
+        if not sides.drugs[len(held.scores) :].any():
+            return _only_similar(held, known, sides, strengths.regression_weight)
     inner, shown, given = sides.block(values, weights)
     completed = complete(
         inner,
@@ -77,22 +115,51 @@ def complete_all(
         held=held and held.block,
         **watched,
     )
-    carried, recorded = _carried(completed), shown > shown.max() / 2
-    rows = to_all_rows(similarities[0], sides.drugs, carried, inner, recorded)
-    columns = held.columns if held else to_all_rows(similarities[1], sides.targets, carried.T, inner.T, recorded.T)
     scores, filled = completed.scores.numpy(), completed.filled.numpy()
-    if not sides.complete():
-        extended, block = rows.of(columns.of(carried.T).T), np.ix_(sides.drugs, sides.targets)
-        whole_scores, whole_filled = extended, extended.clip(0, 1)
-        whole_scores[block], whole_filled[block] = scores, filled
-        scores, filled = whole_scores, whole_filled
-    whole = Whole(scores, filled, known, None, completed, sides, rows, columns)
+    nothing = AllRows(sides.targets, np.zeros((0, int(sides.targets.sum()))))
+    whole = Whole(scores, filled, known, None, completed, sides, nothing, nothing, inner, shown > shown.max() / 2)
+    whole = replace(whole, columns=held.columns if held else whole.turned.followed())
+    if held is not None and sides.drugs[len(held.scores) :].all():  # others follow from those that are held
+        blank = np.zeros((len(held.rows.weights), len(inner) - held.rows.weights.shape[1]))
+        rows = AllRows(sides.drugs, np.hstack([held.rows.weights, blank]))
+    else:
+        rows = whole.followed()
+    whole = _extended(replace(whole, rows=rows))
     return mixed(whole, regress(known), strengths.regression_weight) if strengths.regression_weight else whole
+
+
+def _extended(whole: Whole) -> Whole:
+    """The same with the drugs and targets outside of the block."""
+    sides = whole.sides
+    if sides.complete():
+        return whole
+    scores, block = whole.rows.of(whole.profiles), np.ix_(sides.drugs, sides.targets)
+    filled = scores.clip(0, 1)
+    scores[block], filled[block] = whole.block.scores.numpy(), whole.block.filled.numpy()
+    return replace(whole, scores=scores, filled=filled)
+
+
+def _only_similar(held: Whole, known: np.ndarray, sides: Sides, share: float) -> Whole:
+    """Further drugs without interactions below a completion, which stays: they follow from their similarities."""
+    similarity, n = sides.similarities[0], len(held.scores)
+    assert similarity is not None
+    weights = held.extension.weights(similarity[n:, sides.drugs])
+    scores = (weights @ held.profiles).astype(held.scores.dtype, copy=False)
+    regressed = held.regressed and held.regressed.above_zeros(len(scores))
+    return replace(
+        held,
+        scores=np.concatenate([held.scores, (1 - share) * scores]),
+        filled=np.concatenate([held.filled, scores.clip(0, 1)]),
+        known=known,
+        regressed=regressed,
+        sides=sides,
+        rows=AllRows(sides.drugs, np.concatenate([held.rows.weights, weights])),
+    )
 
 
 def mixed(whole: Whole, regressed: Regressed, share: float) -> Whole:
     """Return a completion without a regression with this share of one in its scores."""
-    return whole._replace(scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
+    return replace(whole, scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
 
 
 def chosen_regression(whole: Whole, regressed: Regressed, values: np.ndarray, weights: np.ndarray) -> float:
@@ -123,10 +190,6 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
     return (1 - share) * added + share * whole.regressed.contributions(whole.known, drug, target)
 
 
-def _carried(block: Completed) -> np.ndarray:
-    return ((block.scores + block.filled) / 2).numpy()
-
-
 DECAY = 10.0
 _PRIOR = 0.2  # chosen on validation parts: benchmarks/reports/drug-target.md
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -138,6 +201,11 @@ class Regressed(NamedTuple):
     scores: np.ndarray  # E, (m, n)
     solved: np.ndarray  # Z (Z^T Z + decay)^-1, which is (Z Z^T + decay)^-1 Z, (m, n)
     decay: float
+
+    def above_zeros(self, n: int) -> Regressed:
+        """Return the same with n rows below in which nothing is known."""
+        scores, solved = (np.concatenate([each, np.zeros((n, each.shape[1]))]) for each in self[:2])
+        return Regressed(scores, solved, self.decay)
 
     def contributions(self, known: np.ndarray, row: int, column: int) -> np.ndarray:
         """Return what each known interaction adds to the score of a pair, (m, n)."""

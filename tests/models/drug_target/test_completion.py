@@ -10,10 +10,10 @@ import torch
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models.drug_target.completion import (
     Completed,
+    Extension,
     _leave_one_out,
     affinity,
     complete,
-    extension_weights,
     left_out,
     softmin_neighbors,
     spectrum,
@@ -135,13 +135,14 @@ def test_an_unknown_row_is_predicted_like_its_twins_be_it_one() -> None:
     rows = np.kron(np.eye(2), np.ones((4, 3)))
     similarity = np.kron(np.eye(2), np.full((4, 4), 0.9)) + 0.1 * np.eye(8)
     known = np.arange(8) > 0
-    weights = extension_weights(similarity, known, rows[known], rows[known], np.ones((7, 6), dtype=bool))
+    extension = Extension.of(similarity[1:, 1:], rows[known], rows[known], np.ones((7, 6), dtype=bool))
+    weights = extension.weights(similarity[:1, 1:])
     assert weights.shape == (1, 7)
     predicted = (weights @ rows[known])[0]
     assert predicted[:3].min() > 0.8
     assert abs(predicted[3:]).max() < 0.1
     one = np.ones((1, 2))
-    few = extension_weights(np.array([[1, 0.3], [0.3, 1]]), np.array([True, False]), one, one, one > 0)
+    few = Extension.of(np.ones((1, 1)), one, one, one > 0).weights(np.array([[0.3]]))
     np.testing.assert_allclose(few, [[1.0]])
 
 
@@ -157,7 +158,7 @@ def test_an_entry_is_left_out_as_if_it_was_missing() -> None:
     """With the graphs as they are: the score is the same whatever the entry was, and equal to what it completes to."""
     smoothed = torch.from_numpy((np.random.default_rng(1).random((14, 11)) < 0.25).astype(float))
     kept = spectrum(affinity(smoothed, None, 0.5), affinity(smoothed.T, None, 0.5), 0.5)
-    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, kept))
+    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, lambda: kept))
     for place in ((0, 0), (4, 9)):
         filled = smoothed.clone()
         filled[place] = found[place]

@@ -274,7 +274,7 @@ def changed(row: str, column: str, value: float) -> pd.DataFrame:
         (
             long_of(WIDE).set_axis(["drug", "disease", "y"], axis=1),
             None,
-            "a long one has columns that are named drug and",
+            "fit(..., target='disease') (in the shell --target-column) says which has the targets",
         ),
         (WIDE.set_axis(range(8)).reset_index(names="cid"), None, "found 2 for the drug 2 and the target 'cid'"),
         (WIDE.T, SIMILARITY, "such as 't0', but its index has such as 'drug 0'; are the rows of the pairs targets?"),

@@ -71,12 +71,29 @@ def test_new_rows_solve_the_equations_of_all_pairs_in_which_what_is_known_stays(
     np.testing.assert_allclose(found, solved(filled, NEW, 2, resembling, noise), atol=1e-9)
 
 
+def test_negative_eigenvalues_of_a_graph_with_new_rows_count_as_nothing() -> None:
+    known = alike(TABLE.index)
+    model = DrugTargetAIR(similarity_weight=1, n_rounds=1, regression_weight=0).fit(TABLE, known)
+    row = pd.DataFrame(0.0, ["new"], TABLE.index).assign(d0=1.0, d9=1.0)  # like two that are unlike each other
+    table = pd.DataFrame(TABLE.iloc[[0]].to_numpy(), ["new"], TABLE.columns)
+    found = model.fold_in(table, row).scores_
+    graph = square(known, row).to_numpy()
+    values, vectors = np.linalg.eigh(graph)
+    assert values[0] < -0.1
+    whole = np.vstack([TABLE, table])
+    whole = np.nan_to_num(whole)
+    targets = affinity(torch.from_numpy(whole[:-1].T.copy()), None, 0.5).numpy()
+    kernel = np.kron((vectors * values.clip(0)) @ vectors.T, targets)
+    scores = kernel @ np.linalg.solve(kernel + 0.5 * np.eye(whole.size), whole.ravel())
+    np.testing.assert_allclose(found[0], scores.reshape(whole.shape)[-1], atol=1e-9)
+
+
 def test_a_new_drug_without_interactions_is_what_a_fit_predicts_that_knew_its_similarity() -> None:
     known = alike(TABLE.index)
     model = DrugTargetAIR().fit(TABLE, known, alike(TABLE.columns))
     found = model.fold_in(None, RESEMBLING)
     fitted = DrugTargetAIR().fit(TABLE, square(known, RESEMBLING), alike(TABLE.columns))
-    np.testing.assert_array_equal(found.scores_, scores_of(fitted, NEW))
+    np.testing.assert_allclose(found.scores_, scores_of(fitted, NEW), atol=1e-12)
     assert found.interactions_.n_ratings == 0
     assert set(found.recommend("e0", 3)["item"]) <= set(TABLE.columns[:6])  # those of its group
     zeros = NEW.where(NEW == 0)  # no interaction either

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from air_recsys.data.described.tables import as_similarity
 from air_recsys.dti import feature_similarity, sequence_similarity, smiles_similarity
 from air_recsys.exceptions import DataError, DataWarning
-from air_recsys.models.drug_target.similarities import as_similarity
 
 IDS = ["a", "b", "c", "d"]
 SMILES = {"ethanol": "CCO", "propanol": "CCCO", "benzene": "c1ccccc1", "toluene": "Cc1ccccc1"}
@@ -61,6 +61,22 @@ def test_sequences_are_compared_by_their_words() -> None:
         sequence_similarity({"a": "MKVAGILL", "c": "MKXX"})
 
 
+def test_alignments_are_scored_by_smith_and_waterman() -> None:
+    pytest.importorskip("parasail")
+    found = sequence_similarity({"a": "MKVLUAGIVG", "b": "MKVLCAGIVG", "c": "WWMKVLCA", "d": "PPPP"}, aligned=True)
+    np.testing.assert_array_equal(as_similarity("s", found, np.array(IDS)), found)
+    own = 5 + 5 + 4 + 4 + 9 + 4  # of MKVLCA by BLOSUM62
+    whole = own + 6 + 4 + 4 + 6, own + 2 * 11
+    assert found.loc["a", "b"] == pytest.approx(1)
+    assert found.loc["b", "c"] == pytest.approx(own / np.sqrt(whole[0] * whole[1]))
+    assert found.loc["a", "d"] == 0
+
+
+def test_bases_beside_amino_acids_are_told() -> None:
+    with pytest.warns(DataWarning, match=r"1 of 2 sequences are bases, the others amino acids: \['b'\]"):
+        sequence_similarity({"a": "MKVLMKVLW", "b": "ACGT" * 10})
+
+
 def test_structures_are_compared_as_rdkit_compares_them() -> None:
     pytest.importorskip("rdkit")
     from rdkit import Chem, DataStructs
@@ -70,8 +86,12 @@ def test_structures_are_compared_as_rdkit_compares_them() -> None:
     prints = [maker.GetFingerprint(Chem.MolFromSmiles(text)) for text in SMILES.values()]
     expected = [[DataStructs.TanimotoSimilarity(one, two) for two in prints] for one in prints]
     np.testing.assert_allclose(smiles_similarity(SMILES), expected)
-    with pytest.raises(DataError, match=re.escape("found 1 that do not parse: 'C1CC' of 'bad'")):
-        smiles_similarity(SMILES | {"bad": "C1CC"})
+    with pytest.warns(
+        DataWarning, match=re.escape("smiles: 1 of 5 do not parse and are similar to no other: row 5 ('bad')")
+    ):
+        assert smiles_similarity(SMILES | {"bad": "C1CC"})["bad"].tolist() == [0, 0, 0, 0, 1]
+    with pytest.raises(DataError, match="none that parses"):
+        smiles_similarity({"bad": "C1CC"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What drugs and targets are described by: structures, sequences, numbers and similarities, as kernels of pairs."""

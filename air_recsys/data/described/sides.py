@@ -1,0 +1,230 @@
+"""What a side, drugs or targets, is described by: kernels with shares, kept for those that come later."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.described.kernels import Kernel, kernel_from, table_of, words_of
+from air_recsys.data.described.molecules import PRINTS, fingerprints, told_of
+from air_recsys.data.described.numbers import checked_rows, numbers_of
+from air_recsys.data.described.sequences import letters_of
+from air_recsys.data.described.tables import as_similarity, check_aligned, later_rows, mended, texts_of, with_nearest
+from air_recsys.exceptions import DataError, DataWarning
+
+KINDS = ("similarity", "smiles", "sequences", "features")
+"""What can be given for a side, as `drug_smiles` or `--drug-smiles`."""
+_KIND = {"bits": "smiles", "words": "sequences", "table": "similarity"} | dict.fromkeys(
+    ("tanimoto", "cosine", "rbf"), "features"
+)
+_WORDS = "words"
+_SHOWN = 3
+Given = Mapping[str, Any]  # by kinds
+
+
+class Described(NamedTuple):
+    """Rows of a side by several kernels, and the share of each."""
+
+    kernels: dict[str, Kernel]
+    shares: dict[str, float]
+    line: str = ""  # what was changed of structures
+
+    @classmethod
+    def of(cls, side: str, given: Given, ids: np.ndarray, stacklevel: int = 2) -> Described:
+        """Of what is given for a side by kinds, in the order of ids; all kernels have the same share."""
+        kernels, line = _kernels(side, given, ids, 0, {}, stacklevel + 1)
+        return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line)
+
+    def sole(self) -> np.ndarray | None:
+        """The one similarity that was given as such, (n, n), if there is nothing else."""
+        only = next(iter(self.kernels.values())) if len(self.kernels) == 1 else None
+        return only.rows if only is not None and only.kind == "table" and only.known.all() else None
+
+    def similarities(self) -> list[np.ndarray]:
+        """Each kernel of all rows, (n, n)."""
+        return [mended(each.similarity()) for each in self.kernels.values()]
+
+    def similarity(self, squares: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """The mean of the kernels by their shares, (n, n); of two rows those kernels count that both have."""
+        has = [each.known for each in self.kernels.values()]
+        found = self._mean(zip(self.similarities() if squares is None else squares, has, has, strict=True))
+        np.fill_diagonal(found, 1)
+        return found
+
+    def later(self, side: str, given: Given, ids: np.ndarray, n_known: int, stacklevel: int = 2) -> Described:
+        """The same kernels, as far as they are given, of the ids after the known ones."""
+        kernels, line = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
+        return Described(kernels, {name: self.shares[name] for name in kernels}, line)
+
+    def rows(self, later: Described, k: int) -> np.ndarray:
+        """Similarities of k later rows to all, themselves the last, (k, n + k)."""
+        n = next(iter(self.kernels.values())).known.size
+        blocks = [
+            (self._beside(name, each), each.known, np.append(self.kernels[name].known, each.known))
+            for name, each in later.kernels.items()
+        ]
+        found = later._mean(blocks) if blocks else np.zeros((k, n + k))
+        found[np.arange(k), np.arange(-k, 0)] = 1
+        return found
+
+    def across(self, later: Described) -> np.ndarray:
+        """Similarities of later rows to the known ones, (k, n)."""
+        names = later.kernels
+        return later._mean(
+            (self.kernels[name].similarity(names[name]), names[name].known, self.kernels[name].known) for name in names
+        )
+
+    def joined(self, later: Described, n_later: int) -> Described:
+        """Known and later rows; kernels that the later ones lack have empty rows there."""
+        joined = {name: each.joined(later.kernels.get(name), n_later) for name, each in self.kernels.items()}
+        return self._replace(kernels=joined)
+
+    def take(self, rows: np.ndarray) -> Described:
+        """The same of some rows."""
+        return self._replace(kernels={name: each.take(rows) for name, each in self.kernels.items()})
+
+    def told(self, own: float) -> str:
+        """Shares in words; own is that of the profiles of what is recorded."""
+        shares = {"own profile": own} | {name: (1 - own) * share for name, share in self.shares.items()}
+        return ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+
+    def to_contents(self, side: str) -> tuple[list[list[Any]], dict[str, np.ndarray]]:
+        """Names, kinds and shares of the kernels, and their arrays, for a file."""
+        names = [[name, each.kind, self.shares[name]] for name, each in self.kernels.items()]
+        arrays = {
+            f"{side}_described_{number}_{part}": array
+            for number, each in enumerate(self.kernels.values())
+            for part, array in each.arrays().items()
+        }
+        return names, arrays
+
+    @classmethod
+    def from_contents(
+        cls, side: str, names: Iterable[Sequence[Any]], arrays: Mapping[str, np.ndarray], n_rows: int
+    ) -> Described:
+        """What `to_contents` was called on."""
+        kernels, shares = {}, {}
+        for number, (name, kind, share) in enumerate(names):
+            start = f"{side}_described_{number}_"
+            own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+            kernels[str(name)] = kernel_from(kind, own, n_rows)
+            shares[str(name)] = float(share)
+        if not kernels or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 1e-6:
+            raise ValueError(f"expected shares of kernels that sum to 1, found {shares}")
+        return cls(kernels, shares)
+
+    def _beside(self, name: str, later: Any) -> np.ndarray:
+        if later.kind == "table":
+            return later.rows
+        return np.hstack([self.kernels[name].similarity(later), mended(later.similarity())])
+
+    def _mean(self, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+        """The mean of similarities, (k, n) each, over the kernels that both rows have."""
+        total: Any = 0.0
+        weight: Any = 0.0
+        for (values, rows, columns), share in zip(blocks, self.shares.values(), strict=True):
+            counts = share * np.outer(rows, columns)
+            total, weight = total + counts * values, weight + counts
+        return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+
+
+def n_kernels(given: Given) -> int:
+    """The number of kernels of what is given for a side."""
+    return sum(len(PRINTS) if kind == "smiles" else len(_named(kind, content)) for kind, content in given.items())
+
+
+def ids_of(given: Given) -> np.ndarray:
+    """The ids that are named by what is given for a side; none for what has no names."""
+    ids: dict[Any, None] = {}
+    for kind, content in given.items():
+        for named in _named(kind, content).values():
+            index = named.index if isinstance(named, pd.Series | pd.DataFrame) else named if _is_mapping(named) else ()
+            ids |= dict.fromkeys(index)
+    return np.asarray(pd.Index(ids, dtype=None if ids else object))
+
+
+def _is_mapping(named: Any) -> bool:
+    return isinstance(named, Mapping)
+
+
+def _kernels(
+    side: str, given: Given, ids: np.ndarray, n_known: int, known: Mapping[str, Kernel], stacklevel: int
+) -> tuple[dict[str, Kernel], str]:
+    """The kernels of ids after the known ones, by those of the known ones if there are some, and a line on them."""
+    new, kernels, line = ids[n_known:], {}, ""
+    for kind, content in given.items():
+        for name, named in _named(kind, content).items():
+            argument = f"{side}_{kind}" if name == kind else f"{side}_{kind} {name!r}"
+            own = {"smiles": "Morgan", "sequences": _WORDS}.get(kind, name)
+            if known and (own not in known or _KIND[known[own].kind] != kind):
+                names = " and ".join(dict.fromkeys(f"{side}_{_KIND[each.kind]}" for each in known.values()))
+                told = f"it knows {side}s by {names}; give these, or fit it with the others"
+                raise DataError(f"expected no {argument}, as the model was fitted without: {told}")
+            if kind == "smiles":
+                found, line = told_of(argument, _texts(argument, named, new, stacklevel + 1), stacklevel + 1)
+                kernels |= fingerprints(found)
+            elif kind == "sequences":
+                kernels[own] = _words(argument, named, new, stacklevel + 1)
+            elif kind == "features":
+                table = _table(argument, named, new)
+                kernels[own] = (
+                    _of_later(argument, known[own], table)
+                    if known
+                    else numbers_of(argument, table, stacklevel=stacklevel + 1)
+                )
+            elif known:
+                kernels[own] = table_of(later_rows(argument, known[own].similarity(), named, ids, n_known))
+            else:
+                kernels[own] = table_of(as_similarity(argument, named, ids, stacklevel + 1))
+    return kernels, line
+
+
+def _of_later(name: str, known: Kernel, table: pd.DataFrame) -> Kernel:
+    rows = checked_rows(name, table)
+    if rows.shape[1] != known.rows.shape[1]:
+        raise DataError(f"expected {name} of {known.rows.shape[1]} columns, found {rows.shape[1]}")
+    return known.of_later(rows)
+
+
+def _named(kind: str, content: Any) -> dict[str, Any]:
+    """Tables by name: several if they are given by names, else one by the name of its kind."""
+    if kind in ("similarity", "features") and _is_mapping(content):
+        if content and all(isinstance(each, pd.DataFrame) for each in content.values()):
+            return {str(name): each for name, each in content.items()}
+        if kind == "features":
+            return {kind: pd.DataFrame.from_dict(dict(content), orient="index")}
+    return {kind: content}
+
+
+def _texts(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> pd.Series:
+    """The text of each id; ids without one are told."""
+    texts = texts_of(name, given, missing=True)
+    twice = texts.index[texts.index.duplicated()]
+    if len(twice):
+        raise DataError(f"expected {name} with each id once, found again: {twice[0]!r}")
+    lacking = [id for id in ids.tolist() if id not in texts.index]
+    if len(lacking) == len(ids):
+        raise DataError(f"expected {name} of the ids, such as {ids[0]!r}, found others: {texts.index[0]!r}")
+    if lacking:
+        shown = ", ".join(with_nearest(id, texts.index.tolist()) for id in lacking[:_SHOWN])
+        told = f"{name}: {len(lacking)} of {len(ids)} ids have none and are similar to no other: {shown}"
+        warnings.warn(told, DataWarning, stacklevel=stacklevel)
+    return texts.reindex(ids).astype(object).where(lambda found: found.notna(), None)
+
+
+def _words(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> Kernel:
+    texts = _texts(name, given, ids, stacklevel + 1).fillna("")
+    return words_of(letters_of(name, texts, stacklevel + 1).tolist())
+
+
+def _table(name: str, given: Any, ids: np.ndarray) -> pd.DataFrame:
+    if isinstance(given, np.ndarray) and given.ndim == 2 and len(given) == len(ids):
+        return pd.DataFrame(given, ids)
+    if not isinstance(given, pd.DataFrame):
+        raise DataError(f"expected {name} as a DataFrame by id, found {type(given).__name__}")
+    check_aligned(name, given, ids, ids[:0])
+    return given.loc[ids]
