@@ -36,9 +36,10 @@ class Answers:
         self.values, self.weights, self.similarities, self.strengths = values, weights, similarities, strengths
         self.scores, self.kept = scores, dict(kept or {})
 
-    def whole(self, weights: np.ndarray) -> Whole:
-        """Return the completion of all pairs under other weights."""
-        return complete_all(self.values, weights, self.similarities, self.strengths)
+    def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
+        """Return the completion of all pairs under other weights, those without a record `lifted` if not said else."""
+        missing = self.weights == 0 if missing is None else missing
+        return complete_all(self.values, weights, self.similarities, self.strengths, missing=missing)
 
     @property
     def held(self) -> Whole:
@@ -80,7 +81,7 @@ class Answers:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
 
     def _held_out(self) -> HeldOut:
-        scores, deviations = held_out(self.weights, lambda shown: self.whole(shown).scores)
+        scores, deviations = held_out(self.weights, lambda shown: self.whole(shown, shown == 0).scores)
         return HeldOut(scores, deviations[self.own])
 
     def _of_zeros(self) -> np.ndarray:
@@ -116,15 +117,16 @@ class OfNewRows(Answers):
         super().__init__(values, weights, similarities, base.strengths, base.scores)
         self.scores = self.held.scores
 
-    def whole(self, weights: np.ndarray) -> Whole:
+    def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
         """Return the completion of new rows beside that of the known ones under their weights."""
         before = weights[: self.base.weights.shape[0], : self.base.weights.shape[1]]
         held = self.base.held if np.array_equal(before, self.base.weights) else self.base.whole(before)
+        missing = self.weights == 0 if missing is None else missing
         if self.axis == 0:
-            return complete_all(self.values, weights, self.similarities, self.strengths, held)
+            return complete_all(self.values, weights, self.similarities, self.strengths, held, missing)
         drugs, targets = self.similarities
         turned = self.values.T, weights.T, (targets, drugs)
-        return complete_all(*turned, self.strengths, held.turned()).turned()
+        return complete_all(*turned, self.strengths, held.turned(), missing.T).turned()
 
     @property
     def calibration(self) -> Calibration:

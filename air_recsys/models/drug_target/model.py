@@ -39,6 +39,7 @@ from air_recsys.models.drug_target.whole import (
     chosen_regression,
     chosen_weight,
     complete_all,
+    lifted,
     mixed,
     regress,
     score_parts,
@@ -591,12 +592,12 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def _with_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the share of the regression, and the scores with it."""
-        if self.regression_weight == 0:
-            return 0.0, whole.scores
-        regressed, share = regress(whole.known), self.regression_weight
-        if share == "auto":
-            share = chosen_regression(whole, regressed, values, weights)
-        return float(share), mixed(whole, regressed, float(share)).scores
+        share = self.regression_weight
+        if share != 0:
+            regressed = regress(whole.known)
+            share = chosen_regression(whole, regressed, values, weights) if share == "auto" else share
+            whole = mixed(whole, regressed, float(share))
+        return float(share), lifted(whole, weights, weights == 0).scores
 
     def _strengths(self, regression_weight: float) -> Strengths:
         return Strengths(self.similarity_weight_, self._noise, self.n_rounds_, self._device, regression_weight)

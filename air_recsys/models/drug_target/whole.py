@@ -31,6 +31,7 @@ class Whole(NamedTuple):
     filled: np.ndarray  # (n_drugs, n_targets), in [0, 1] where nothing is recorded
     known: np.ndarray  # (n_drugs, n_targets), what the regression is of
     regressed: Regressed | None  # where its share is not 0
+    lifts: np.ndarray | None  # factors in the scores of `lifted`, (n_drugs, n_targets)
     block: Completed  # of the drugs and targets that take part
     sides: Sides
     rows: AllRows  # the drugs
@@ -47,7 +48,8 @@ class Whole(NamedTuple):
         mixed_in, (first, second) = self.regressed, self.sides.similarities
         regressed = mixed_in and mixed_in._replace(scores=mixed_in.scores.T, solved=mixed_in.solved.T)
         sides = Sides((second, first), self.sides.targets, self.sides.drugs)
-        return Whole(self.scores.T, self.filled.T, self.known.T, regressed, block, sides, self.columns, self.rows)
+        rest = None if self.lifts is None else self.lifts.T, block, sides, self.columns, self.rows
+        return Whole(self.scores.T, self.filled.T, self.known.T, regressed, *rest)
 
 
 def complete_all(
@@ -56,11 +58,13 @@ def complete_all(
     similarities: Similarities,
     strengths: Strengths,
     held: Whole | None = None,
+    missing: np.ndarray | None = None,
     **watched: Any,
 ) -> Whole:
     """Complete the known block, by `complete` and `watched`, add what is similar to it, and mix in the regression.
 
     Below a completion that is held, only further drugs are completed, over its targets; the regression is of all.
+    Pairs that are said to be missing are `lifted`.
     """
     sides, known = known_sides(values, similarities), values * weights
     if held is not None:
@@ -86,13 +90,41 @@ def complete_all(
         whole_scores, whole_filled = extended, extended.clip(0, 1)
         whole_scores[block], whole_filled[block] = scores, filled
         scores, filled = whole_scores, whole_filled
-    whole = Whole(scores, filled, known, None, completed, sides, rows, columns)
-    return mixed(whole, regress(known), strengths.regression_weight) if strengths.regression_weight else whole
+    whole = Whole(scores, filled, known, None, None, completed, sides, rows, columns)
+    if strengths.regression_weight:
+        whole = mixed(whole, regress(known), strengths.regression_weight)
+    return whole if missing is None else lifted(whole, weights, missing)
 
 
 def mixed(whole: Whole, regressed: Regressed, share: float) -> Whole:
     """Return a completion without a regression with this share of one in its scores."""
     return whole._replace(scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
+
+
+def lifted(whole: Whole, weights: np.ndarray, missing: np.ndarray) -> Whole:
+    r"""Return a completion with scores that know why drugs and targets are in the table: they interact.
+
+    A drug with records, none of which interacts, then interacts with one of its missing pairs at least. With scores
+    :math:`p_j` of these, they become :math:`p_j / (1 - \prod_k (1 - p_k))`, by the share of such drugs that missing
+    pairs explain; the other ones may be inactive. As in a count of unseen species, for each drug with one interaction
+    that is recorded :math:`f / (1 - f)` are to be expected without any, f the share of its pairs that is missing.
+
+    Source: Good, Toulmin, The Number of New Species, Biometrika 43, 1956.
+    """
+    lifts = np.ones_like(whole.scores)
+    for turn in (np.asarray, np.transpose):
+        known, shown, unseen, own = (turn(each) for each in (whole.known, weights, missing, lifts))
+        absent = unseen.mean(axis=1)
+        empty = np.flatnonzero(~known.any(axis=1) & shown.any(axis=1) & (absent > 0))
+        if not empty.size:
+            continue
+        single = (np.count_nonzero(known, axis=1) == 1) & (absent < 1)
+        explained = min(1.0, float((absent[single] / (1 - absent[single])).sum()) / empty.size)
+        scores = np.where(unseen[empty], (turn(whole.scores)[empty] * own[empty]).clip(0, 1), 0)
+        some = 1 - np.prod(1 - scores, axis=1, keepdims=True)
+        factors = 1 - explained + explained / some.clip(np.finfo(some.dtype).eps)
+        own[empty] *= np.where(unseen[empty], factors, 1)
+    return whole if (lifts == 1).all() else whole._replace(scores=whole.scores * lifts, lifts=lifts)
 
 
 def chosen_regression(whole: Whole, regressed: Regressed, values: np.ndarray, weights: np.ndarray) -> float:
@@ -118,9 +150,9 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
         parts = np.outer(whole.rows.of_one(drug), whole.columns.of_one(target)) * whole.carried()
     added = np.zeros(whole.scores.shape)
     added[np.ix_(sides.drugs, sides.targets)] = parts
-    if whole.regressed is None:
-        return added
-    return (1 - share) * added + share * whole.regressed.contributions(whole.known, drug, target)
+    if whole.regressed is not None:
+        added = (1 - share) * added + share * whole.regressed.contributions(whole.known, drug, target)
+    return added if whole.lifts is None else added * whole.lifts[drug, target]
 
 
 def _carried(block: Completed) -> np.ndarray:
