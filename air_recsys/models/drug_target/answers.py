@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from air_recsys.models.drug_target.similarities import Similarities, without
 from air_recsys.models.drug_target.whole import Strengths, Whole, complete_all
+from air_recsys.nn.devices import in_workers
+from air_recsys.storage.progress import progress_bar
 
 
 class Answers:
@@ -20,6 +22,8 @@ class Answers:
         What was recorded, how much each record counts, and the scores that follow.
     kept : mapping, optional
         What was computed before: "scores" (open ones), "held_out".
+    known_share : float or "auto"
+        Share of the true interactions that is recorded; "auto" is `recorded_share` of the held-out scores.
     """
 
     own: tuple[slice, slice] = (slice(0, None), slice(0, None))  # the pairs that answers are of
@@ -32,9 +36,10 @@ class Answers:
         strengths: Strengths,
         scores: np.ndarray,
         kept: Mapping[str, Any] | None = None,
+        known_share: float | str = "auto",
     ) -> None:
         self.values, self.weights, self.similarities, self.strengths = values, weights, similarities, strengths
-        self.scores, self.kept = scores, dict(kept or {})
+        self.scores, self.kept, self._known_share = scores, dict(kept or {}), known_share
 
     def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
         """Return the completion of all pairs under other weights, those without a record `lifted` if not said else."""
@@ -71,6 +76,32 @@ class Answers:
         """From scores to probabilities, by the held-out ones."""
         return self._once("calibration", self._calibrated)
 
+    @property
+    def known_share(self) -> float:
+        """Share of the true interactions that is recorded, given or estimated."""
+        if self._known_share != "auto":
+            return float(self._known_share)
+        return recorded_share(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
+
+    def probabilities(self, place: Any, scores: np.ndarray) -> np.ndarray:
+        r"""Return the probability that pairs with these scores interact.
+
+        Of recorded and of missing pairs it is f, the share of interactions by `calibration`. A pair that is recorded
+        as 0, or counts as 0, is one whose interaction would not be known: with c of all true ones known,
+        :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99.
+
+        Source: Elkan, Noto, Learning Classifiers from Only Positive and Unlabeled Data, KDD 2008.
+        """
+        share, known = self.calibration.of_scores(scores), self.known_share
+        zero = (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0)
+        unknown = np.minimum((1 - known) / known * share / np.maximum(1 - share, 1e-12), _SURE)
+        return np.where(zero, unknown, share)
+
+    def deviations(self, place: Any, scores: np.ndarray) -> np.ndarray:
+        """Return the deviations of these probabilities."""
+        apart = self.held_out.deviations[place]
+        return (self.probabilities(place, scores + apart) - self.probabilities(place, scores - apart)) / 2
+
     def shown_for(self, place: tuple[int, int]) -> np.ndarray:
         """Return the weights that the open score of a pair was made with."""
         own = int(np.ravel_multi_index(place, self.weights.shape))
@@ -86,8 +117,10 @@ class Answers:
 
     def _of_zeros(self) -> np.ndarray:
         scores = self.scores.copy()
-        for hidden in self._folds_of_zeros():
-            scores.flat[hidden] = self.whole(without(self.weights, hidden)).scores.flat[hidden]
+        folds = self._folds_of_zeros()
+        found = in_turn(lambda hidden: self.whole(without(self.weights, hidden)).scores.flat[hidden], folds, "zeros")
+        for hidden, own in zip(folds, found, strict=True):
+            scores.flat[hidden] = own
         return scores
 
     def _folds_of_zeros(self) -> list[np.ndarray]:
@@ -133,8 +166,46 @@ class OfNewRows(Answers):
         """That of the known ones."""
         return self.base.calibration
 
+    @property
+    def known_share(self) -> float:
+        """That of the known ones."""
+        return self.base.known_share
+
 
 FOLDS = 10
+_SURE = 0.99
+_FIRST = (0.1, 0.25, 0.5, 0.75)
+_LARGE = 2**22  # pairs, of which one completion at a time fits
+
+
+def in_turn(
+    completed: Callable[[np.ndarray], np.ndarray], parts: Sequence[np.ndarray], told: str
+) -> Iterator[np.ndarray]:
+    """Yield completions without a part each, in order, with a bar; those of small tables are computed together."""
+    with progress_bar(None, total=len(parts), desc=f"completions without {told}") as bar:
+
+        def counted(part: np.ndarray) -> np.ndarray:
+            found = completed(part)
+            bar.update()
+            return found
+
+        yield from map(counted, parts) if sum(map(len, parts)) > _LARGE else in_workers(counted, parts)
+
+
+def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
+    """Estimate the share of true interactions that is recorded, by scores of recorded pairs that lack their record.
+
+    Where the best scores are of true interactions alone, it is the share of recorded ones among these: the largest
+    of those of the first tenth, quarter, half and three quarters as many pairs as there are interactions.
+
+    Examples
+    --------
+    >>> recorded_share(np.arange(100.0), np.arange(100) % 10 < 8)
+    0.8
+    """
+    best, number = interact[np.argsort(-scores, kind="stable")], np.count_nonzero(interact)
+    shares = [best[: max(round(first * number), 10)].mean() for first in _FIRST]
+    return float(np.clip(max(shares), 0.05, 0.995))
 
 
 class HeldOut(NamedTuple):
@@ -149,8 +220,10 @@ def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray])
     recorded = np.flatnonzero(weights)
     scores = np.zeros(weights.size)
     numbers, sums, squares = (np.zeros(weights.shape) for _ in range(3))
-    for hidden in np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size)):
-        found = completed(without(weights, hidden))
+    parts = np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size))
+    for hidden, found in zip(
+        parts, in_turn(lambda part: completed(without(weights, part)), parts, "records"), strict=True
+    ):
         scores[hidden] = found.flat[hidden]
         counts = without(np.ones(weights.shape), hidden)
         numbers += counts
@@ -185,10 +258,6 @@ class Calibration(NamedTuple):
     def of_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities of scores, in their shape."""
         return np.interp(scores, self.scores, self.probabilities)
-
-    def deviations(self, scores: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-        """Return the deviations of probabilities whose scores deviate by so much, in their shape."""
-        return (self.of_scores(scores + deviations) - self.of_scores(scores - deviations)) / 2
 
 
 def cross_calibrated(scores: np.ndarray, interact: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drug_target.completion import Completed
 from air_recsys.models.drug_target.similarities import WHOLE
-from air_recsys.models.drug_target.whole import COMPARED
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.training import Callback, Record
 
@@ -52,11 +51,11 @@ def planned(data: Interactions, drug_similarity: Any, target_similarity: Any, un
     squares = [n**2 for n, _, _ in sides]
     given = [8 * n**2 for n, _, similarity in sides if similarity is not None]
     missing = unobserved == 0 or (unobserved == "auto" and not data.ratings.all())
-    compared = 8 * min(data.n_ratings if missing else pairs, COMPARED)
+    compared = 8 * (data.n_ratings if missing else pairs) // 10
     held = MemoryPlan(sum(given) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
-    rounds = held.total + (2 * sum(squares) + 9 * pairs) * word + sum(given) * word // 8  # two spectra at a time
-    regression = held.total + 3 * word * pairs + 15 * compared
-    extension = held.total + sum(given) + 6 * max(given, default=0) + 12 * 8 * pairs + 12 * compared
+    rounds = held.total + (2 * sum(squares) + 13 * pairs) * word + sum(given) * word // 8  # two spectra at a time
+    regression = held.total + (2 * sum(squares) + 15 * pairs) * word + 30 * compared  # beside a completion without it
+    extension = held.total + sum(given) + 6 * max(given, default=0) + 16 * 8 * pairs + 12 * compared
     if not any(of is not None and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
         extension = 0
     dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]

