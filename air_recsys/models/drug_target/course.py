@@ -53,11 +53,12 @@ def planned(data: Interactions, drug_similarity: Any, target_similarity: Any, un
     missing = unobserved == 0 or (unobserved == "auto" and not data.ratings.all())
     compared = 8 * (data.n_ratings if missing else pairs) // 10
     held = MemoryPlan(sum(given) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
-    rounds = held.total + (2 * sum(squares) + 13 * pairs) * word + sum(given) * word // 8  # two spectra at a time
-    regression = held.total + (2 * sum(squares) + 15 * pairs) * word + 30 * compared  # beside a completion without it
-    extension = held.total + sum(given) + 6 * max(given, default=0) + 16 * 8 * pairs + 12 * compared
-    if not any(of is not None and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
-        extension = 0
+    rounds = (
+        held.total + (2 * sum(squares) + (12 if missing else 9) * pairs) * word + sum(given) * (word + 8) // 8
+    )  # two spectra at a time
+    regression = held.total + 3 * word * pairs + 15 * compared
+    is_new = any(of is not None and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides)
+    extension = held.total + sum(given) + 6 * max(given, default=0) + (20 if is_new else 4) * 8 * pairs + 12 * compared
     dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]
     graphs = 4 * word * pairs + sum(given) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))
     reading = sum(given) + 4 * max(given, default=0) + held.ratings

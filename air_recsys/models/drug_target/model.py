@@ -213,7 +213,14 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         self.n_rounds_, self.scores_ = rounds.stopped_at or self.n_rounds, whole.scores
         profiles = whole.filled
         del whole  # its eigenvectors are as large as the graphs
-        self._answers = Answers(values, weights, given, strengths, self.scores_, known_share=self.known_share)
+        self._answers = Answers(
+            values,
+            weights,
+            given,
+            self._strengths(self.regression_weight_),
+            self.scores_,
+            known_share=self.known_share,
+        )
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)

@@ -141,9 +141,9 @@ def chosen_regression(
     for hidden in np.array_split(rng.permutation(recorded), min(10, recorded.size))[:repeats]:
         shown = without(values, hidden), weights if complete else without(weights, hidden)
         if (shown[0] * shown[1]).any():
-            whole = complete_all(*shown, similarities, strengths._replace(regression_weight=0.0))
-            parts = whole.scores, regress(whole.known).scores, values
-            found.append([part.flat[hidden] for part in parts])
+            regressed = regress(shown[0] * shown[1]).scores.flat[hidden]
+            scores = complete_all(*shown, similarities, strengths._replace(regression_weight=0.0)).scores.flat[hidden]
+            found.append((scores, regressed, values.flat[hidden]))
     if not any(labels.any() for _, _, labels in found):
         return _PRIOR
     return chosen_share(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

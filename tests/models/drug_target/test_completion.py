@@ -17,7 +17,15 @@ from air_recsys.models.drug_target.completion import (
     spectrum,
 )
 from air_recsys.models.drug_target.similarities import adjacency_of
-from air_recsys.models.drug_target.whole import base_rates, chosen_share, lifted, regress
+from air_recsys.models.drug_target.whole import (
+    Strengths,
+    base_rates,
+    chosen_share,
+    complete_all,
+    lifted,
+    regress,
+    score_parts,
+)
 from benchmarks.accuracy.peers.gip import ease_scores
 
 VALUES = (np.random.default_rng(0).random((7, 5)) < 0.4).astype(float)
@@ -155,6 +163,22 @@ def test_an_explained_regression_adds_up_with_its_counts() -> None:
     found = regress(SPARSE)
     for place in ((0, 0), (4, 9)):
         assert found.contributions(SPARSE, *place).sum() == pytest.approx(found.scores[place])
+
+
+def test_a_drug_of_the_table_interacts_with_one_of_its_missing_pairs() -> None:
+    """By the share of such drugs that missing pairs explain: none where every pair is recorded."""
+    values = np.kron(np.eye(3), np.ones((4, 4)))
+    values[0, :3] = 0  # of the first drug only the pair with the fourth target interacts
+    weights = np.ones_like(values)
+    weights[0, 3] = weights[5, 1] = weights[9, 2] = 0
+    weights[:, 3] = 0
+    values[4:8, 5:8] = values[8:, 9:] = 0  # many drugs with one interaction
+    plain = complete_all(values, weights, (None, None), Strengths(0.5, 1.0, 10, "cpu", 0.2))
+    found = lifted(plain, weights, weights == 0)
+    assert found.scores[0, 3] > plain.scores[0, 3]
+    np.testing.assert_array_equal(found.scores[1:, :3], plain.scores[1:, :3])
+    assert lifted(plain, weights, np.zeros_like(weights, dtype=bool)) is plain
+    assert score_parts(found, 0.2, 0, 3).sum() == pytest.approx(found.scores[0, 3])
 
 
 def test_what_ranks_better_gets_the_larger_share() -> None:
