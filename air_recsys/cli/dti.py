@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = paths.App(help="Drugs and targets: train, rank, explain, evaluate and report on your own pairs.")
 
 
-_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=True))
+_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4", ""), strict=True))
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dti train` wrote.")]
 Parameters = Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR; may be repeated.")]
@@ -68,6 +68,13 @@ class Pairs(options.Form, _Columns):
 
         names: Any = {"drug": self.drug, "target": self.target, "value": self.value, "transpose": self.transpose}
         return read_pairs(self.file, **names, **self.reading()), self._similarity("drug"), self._similarity("target")
+
+    def groups(self) -> dict[str, Any]:
+        """Return the scaffolds of drugs whose structures are known."""
+        from air_recsys.datasets import read_texts
+        from air_recsys.dti import scaffolds
+
+        return {} if self.drug_smiles is None else {"drug_groups": scaffolds(read_texts(self.drug_smiles))}
 
     def _similarity(self, side: str) -> pd.DataFrame | None:
         """The similarity of a side as one of its files tells it."""
@@ -159,9 +166,13 @@ def evaluate(
     json_file: options.JsonFile = None,
 ) -> None:
     """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
-    from air_recsys.dti import evaluate_pairs
+    from air_recsys.dti import evaluate_pairs, evaluate_splits
 
-    found = evaluate_pairs(_model(settings), *pairs.read(), setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
+    how: dict[str, Any] = {"n_splits": folds, "random_state": seed}
+    if hide is options.Hidden.ALL:
+        found = evaluate_splits(_model(settings), *pairs.read(), **pairs.groups(), **how)
+    else:
+        found = evaluate_pairs(_model(settings), *pairs.read(), setting=_SETTINGS[hide], **how)
     typer.echo(f"means over folds of hidden {hide.value}; the model knows which pairs are hidden, the others do not")
     options.show_frame(found, json_file)
 
