@@ -155,8 +155,8 @@ def evaluate_pairs(
         One row per system: the model; if pairs are hidden at random, RLS-Kron on Gaussian interaction profiles, which
         is one round of the model with hidden pairs as zeros; and the product of the counts of interactions of the drug
         and the target, plus 1. Columns: means over the folds of average precision, AUPR, AUROC, the enrichment of
-        the first 1 % and BEDROC; average_precision_se, the standard error of the first; and calibration_error, of the model's
-        probabilities of all folds together.
+        the first 1 % and BEDROC; average_precision_se, the standard error of the first; and calibration_error, of the
+        model's probabilities of all folds together.
 
     Raises
     ------

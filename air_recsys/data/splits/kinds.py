@@ -1,4 +1,4 @@
-"""Groups of alike drugs and targets, which a split hides together: scaffolds of structures, clusters of similarities."""
+"""Groups of alike drugs and targets, which a split hides together: scaffolds, and clusters of similarities."""
 
 from __future__ import annotations
 
