@@ -154,12 +154,12 @@ class OfNewRows(Answers):
         """Return the completion of new rows beside that of the known ones under their weights."""
         before = weights[: self.base.weights.shape[0], : self.base.weights.shape[1]]
         held = self.base.held if np.array_equal(before, self.base.weights) else self.base.whole(before)
-        missing = self.weights == 0 if missing is None else missing
+        unseen = self.weights == 0 if missing is None else missing
         if self.axis == 0:
-            return complete_all(self.values, weights, self.similarities, self.strengths, held, missing)
+            return complete_all(self.values, weights, self.similarities, self.strengths, held, unseen)
         drugs, targets = self.similarities
         turned = self.values.T, weights.T, (targets, drugs)
-        return complete_all(*turned, self.strengths, held.turned(), missing.T).turned()
+        return complete_all(*turned, self.strengths, held.turned(), unseen.T).turned()
 
     @property
     def calibration(self) -> Calibration:
