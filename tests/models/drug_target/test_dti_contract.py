@@ -62,10 +62,6 @@ def test_deviations_are_those_of_the_scores() -> None:
     scores, deviations = model.predict("d0", ["t0", "t9"], return_std=True)
     np.testing.assert_array_equal(scores, model.predict("d0", ["t0", "t9"]))
     assert (deviations > 0).all()
-    found: Any = model.new_interactions(1000, include_known=True)
-    found = found[found["score"] == model.predict(found["drug"], found["target"])]  # no recorded zeros
-    spread = model.predict(found["drug"], found["target"], return_std=True)[1]
-    np.testing.assert_array_equal(model.calibration_.deviations(found["score"], spread), found["deviation"])
 
 
 # -------------------------------------------------------------------- weights
@@ -116,8 +112,8 @@ def test_every_round_is_told_with_what_it_minimises() -> None:
 
 
 def test_a_callback_ends_the_rounds_also_of_later_answers_and_in_files(tmp_path: Path) -> None:
-    stopped = fit(planted(), callbacks=[lambda record: record.epoch == 3])
-    few = DrugTargetAIR(n_rounds=3).fit(planted())
+    stopped = DrugTargetAIR(regression_weight=0.2).fit(planted(), callbacks=[lambda record: record.epoch == 3])
+    few = DrugTargetAIR(n_rounds=3, regression_weight=0.2).fit(planted())
     again = DrugTargetAIR.load(stopped.save(tmp_path / "stopped.air"))
     for each in (stopped, again):
         np.testing.assert_array_equal(each.scores_, few.scores_)
