@@ -62,7 +62,7 @@ def planned(data: Interactions, given: tuple[Given, Given], unobserved: float | 
     rounds = held.total + (2 * sum(squares) + (12 if missing else 9) * pairs) * word + sum(similar) * (word + 8) // 8
     regression = held.total + 3 * word * pairs + 15 * compared  # the rounds: two spectra at a time
     is_new = any(several and np.unique(rows[data.ratings > 0]).size < n for n, rows, several in sides)
-    own = (20 if is_new else 4) * 8 * pairs
+    own = (21 if is_new else 4) * 8 * pairs
     extension = held.total + sum(similar) + 6 * max(similar, default=0) + own + 12 * compared
     dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]
     graphs = 4 * word * pairs + sum(similar) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))

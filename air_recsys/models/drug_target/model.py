@@ -237,10 +237,12 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_, self.n_rounds_ = self._chosen_weight(values, weights, given), self.n_rounds
+        self.regression_weight_ = self._chosen_regression(data, values, weights, given)
         with progress_bar(None, total=self.n_rounds, unit="round", desc="completion") as rounds.bar:
             whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
-        self.n_rounds_ = rounds.stopped_at or self.n_rounds
-        self.regression_weight_ = self._chosen_regression(data, values, weights, given)
+        if rounds.stopped_at:
+            self.n_rounds_ = rounds.stopped_at
+            self.regression_weight_ = self._chosen_regression(data, values, weights, given)
         if self.regression_weight_:
             whole = mixed(whole, regress(whole.known), self.regression_weight_)
         whole = lifted(whole, weights, weights == 0)
@@ -734,7 +736,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     ) -> float:
         if self.regression_weight != "auto":
             return float(self.regression_weight)
-        drugs, targets = (np.argsort(ids.astype(str), kind="stable") for ids in (data.user_ids, data.item_ids))
+        names = [[str(id) for id in ids.tolist()] for ids in (data.user_ids, data.item_ids)]
+        drugs, targets = (np.argsort(own, kind="stable") for own in names)
         return chosen_regression(values, weights, similarities, self._strengths(0.0), (drugs, targets))
 
     def _strengths(self, regression_weight: float) -> Strengths:

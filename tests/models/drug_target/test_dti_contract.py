@@ -58,10 +58,19 @@ def _unlike(table: pd.DataFrame, hidden: pd.DataFrame) -> np.ndarray:
 
 
 def test_deviations_are_those_of_the_scores() -> None:
-    model = fit(planted())
+    model = DrugTargetAIR(known_share=0.9).fit(planted())
     scores, deviations = model.predict("d0", ["t0", "t9"], return_std=True)
     np.testing.assert_array_equal(scores, model.predict("d0", ["t0", "t9"]))
     assert (deviations > 0).all()
+    found: Any = model.new_interactions(1000, include_known=True)
+    assert found["recorded_zero"].any()
+    spread = model.predict(found["drug"], found["target"], return_std=True)[1]  # nine tenths are recorded
+    for zero, own in found.assign(spread=spread).groupby("recorded_zero"):
+        ends = []
+        for end in (own["score"] + own["spread"], own["score"] - own["spread"]):
+            share = model.calibration_.of_scores(end.to_numpy())
+            ends.append(np.minimum(share / (1 - share) / 9, 0.99) if zero else share)
+        np.testing.assert_allclose((ends[0] - ends[1]) / 2, own["deviation"], atol=1e-12)
 
 
 # -------------------------------------------------------------------- weights
@@ -112,8 +121,8 @@ def test_every_round_is_told_with_what_it_minimises() -> None:
 
 
 def test_a_callback_ends_the_rounds_also_of_later_answers_and_in_files(tmp_path: Path) -> None:
-    stopped = DrugTargetAIR(regression_weight=0.2).fit(planted(), callbacks=[lambda record: record.epoch == 3])
-    few = DrugTargetAIR(n_rounds=3, regression_weight=0.2).fit(planted())
+    stopped = fit(planted(), callbacks=[lambda record: record.epoch == 3])
+    few = DrugTargetAIR(n_rounds=3).fit(planted())
     again = DrugTargetAIR.load(stopped.save(tmp_path / "stopped.air"))
     for each in (stopped, again):
         np.testing.assert_array_equal(each.scores_, few.scores_)
