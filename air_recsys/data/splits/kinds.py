@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.described.molecules import structures
 from air_recsys.exceptions import DataError
-from air_recsys.storage.validation import check_choice, check_real, import_extra
+from air_recsys.storage.validation import check_real, import_extra
 
 
 def scaffolds(smiles: Mapping[Any, str] | pd.Series) -> pd.Series:
     """Return the Bemis-Murcko scaffold of each structure, as SMILES (needs the extra ``chemistry``).
 
-    Structures without a ring, and those that do not parse, are a group each.
+    They are standardised as by `DrugTargetAIR.fit`. Those without a ring, or that do not parse, are a group each.
 
     Examples
     --------
@@ -23,18 +24,14 @@ def scaffolds(smiles: Mapping[Any, str] | pd.Series) -> pd.Series:
     >>> found.to_dict()
     {'toluene': 'c1ccccc1', 'phenol': 'c1ccccc1', 'ethanol': 'CCO'}
     """
-    chem = import_extra("rdkit.Chem", "chemistry")
     murcko: Any = import_extra("rdkit.Chem.Scaffolds.MurckoScaffold", "chemistry")
-    logs: Any = import_extra("rdkit.rdBase", "chemistry")
-    given, found = dict(smiles), {}
-    with logs.BlockLogs():
-        for own, text in given.items():
-            molecule = chem.MolFromSmiles(text)
-            found[own] = (molecule and murcko.MurckoScaffoldSmiles(mol=molecule)) or text
-    return pd.Series(found, dtype=object)
+    given = {id: text for id, text in dict(smiles).items() if isinstance(text, str)}
+    texts = list(given.values())
+    found = [each.molecule and murcko.MurckoScaffoldSmiles(mol=each.molecule) for each in structures(texts)]
+    return pd.Series([own or text for own, text in zip(found, texts, strict=True)], list(given), dtype=object)
 
 
-def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5, linkage: str = "single") -> pd.Series:
+def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5) -> pd.Series:
     """Return the number of the cluster of each row of a square table of similarities in [0, 1].
 
     Parameters
@@ -42,9 +39,7 @@ def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5, linkag
     similarity : DataFrame
         Such as of `air_recsys.dti.sequence_similarity`.
     threshold : float
-        In (0, 1]. With single linkage no two rows of different clusters are as similar.
-    linkage : {"single", "complete"}
-        With complete linkage all rows of a cluster are as similar to each other.
+        In (0, 1]. No two rows of different clusters are as similar: single linkage.
 
     Examples
     --------
@@ -56,7 +51,6 @@ def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5, linkag
     from scipy.spatial.distance import squareform
 
     check_real("threshold", threshold, maximum=1, strict=True)
-    check_choice("linkage", linkage, ("single", "complete"))
     values = np.asarray(similarity, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).all():
         raise DataError(f"expected a square table of finite similarities, found one of shape {values.shape}")
@@ -64,5 +58,5 @@ def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5, linkag
     np.fill_diagonal(apart, 0)
     if len(apart) < 2:
         return pd.Series(1, similarity.index)
-    tree = hierarchy.linkage(squareform(apart.clip(0), checks=False), linkage)
+    tree = hierarchy.linkage(squareform(apart.clip(0), checks=False), "single")
     return pd.Series(hierarchy.fcluster(tree, 1 - threshold + 1e-12, "distance"), similarity.index)

@@ -199,7 +199,7 @@ FOLDS = 10
 _KEPT = 2**19  # pairs
 _SURE = 0.99
 _FIRST = (0.1, 0.25, 0.5, 0.75)
-_LEAST = 0.75
+_LEAST = 0.8  # chosen on NR and a made table: benchmarks/reports/drug-target.md
 _LARGE = 2**22  # pairs, of which one completion at a time fits
 
 Found = TypeVar("Found")
@@ -225,13 +225,12 @@ def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
 
     The table alone cannot settle it. Where the best scores are of true interactions alone, it is the share of recorded
     ones among these: the largest of those of the first tenth, quarter, half and three quarters as many pairs as there
-    are interactions. Where they are not, this is too small, and probabilities of zeros too large: so it is at least
-    0.75.
+    are interactions. Elsewhere that is too small, and makes probabilities of zeros too large: it is 0.8 at least.
 
     Examples
     --------
-    >>> recorded_share(np.arange(100.0), np.arange(100) % 10 < 8)
-    0.8
+    >>> recorded_share(np.arange(100.0), np.arange(100) % 10 < 9)
+    0.9
     """
     best, number = interact[np.argsort(-scores, kind="stable")], np.count_nonzero(interact)
     shares = [best[: max(round(first * number), 10)].mean() for first in _FIRST]

@@ -98,8 +98,9 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 treats it as missing, 1 as no
         interaction. "auto" is 0 if zeros are recorded, and 1 if all recorded pairs interact.
     known_share : float or "auto"
-        Share of the true interactions that is recorded, in (0, 1]: what is left is among the zeros. "auto" estimates
-        it, see `air_recsys.models.drug_target.answers`.
+        Share of the true interactions that is recorded, in (0, 1]: what is left is among the zeros. It is an
+        assumption that the table alone cannot settle, so state it where the field knows it. "auto" is a guess of at
+        least 0.8, see `air_recsys.models.drug_target.answers`.
     n_rounds : int
         Rounds of completion and graphs.
     device : str
@@ -454,7 +455,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
 
         It is the share of interactions among hidden recorded pairs with similar scores. Of a pair that is recorded as
-        0 it is the share of interactions that nobody has recorded, by `known_share`.
+        0, or counts as 0, it is that of an interaction that nobody has recorded, if `known_share_` of the true ones
+        are recorded: an assumption that the table alone cannot settle, and that `known_share` states.
         """
         model = self._fitted()
         pairs = pairs_of(model, drug_ids, target_ids)
@@ -476,10 +478,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Returns
         -------
         DataFrame
-            Columns drug, target, probability and its deviation (see `air_recsys.models.drug_target.answers`),
-            score (of `open_scores_`), rank, known: whether the interaction is recorded, and recorded_zero: whether the
-            pair is recorded as 0. Scores that differ by rounding alone tie, and come in the order of the drugs, then
-            of the targets; see `air_recsys.models.ranking.ties`.
+            Columns drug, target, probability and its deviation (see `predict_proba`), score (of `open_scores_`), rank,
+            known: whether the interaction is recorded, and recorded_zero: whether the pair is recorded as 0. Scores
+            that differ by rounding alone tie, and come in the order of the drugs, then of the targets; see
+            `air_recsys.models.ranking.ties`.
         """
         model = self._fitted()
         check_integer("n", n, minimum=1)
@@ -575,6 +577,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     def calibration_(self) -> Calibration:
         """Map from scores to probabilities. Computed on first use, as `open_scores_` is."""
         return self._fitted()._answers.calibration
+
+    @property
+    def known_share_(self) -> float:
+        """The share of the true interactions that probabilities take as recorded. Computed on first use."""
+        return self._fitted()._answers.known_share
 
     def held_out(self) -> pd.DataFrame:
         """Return the recorded pairs with scores of models without them, from which `calibration_` follows.

@@ -81,7 +81,6 @@ def test_groups_are_hidden_whole() -> None:
     clusters = similarity_clusters(alike(WHOLE.index))
     assert clusters.nunique() == 3
     assert similarity_clusters(alike(WHOLE.index), 0.7).nunique() == 24
-    assert similarity_clusters(alike(WHOLE.index), linkage="complete").nunique() == 3
     with pytest.raises(DataError, match="square"):
         similarity_clusters(pd.DataFrame([[1.0, 0.5]]))
 
