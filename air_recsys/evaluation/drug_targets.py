@@ -227,8 +227,8 @@ def evaluate_splits(
     model, interactions, drug_similarity, target_similarity, n_splits, random_state, drug, target, drug_smiles, ...
         As for `evaluate_pairs`; whole drugs and targets are hidden where they are described.
     drug_groups, target_groups : mapping or Series, optional
-        Groups that are hidden whole. By default `scaffolds` where structures are given, and `similarity_clusters` of
-        sequences or of a table of similarities.
+        Groups that are hidden whole, in as many folds at most. By default `scaffolds` where structures are given, and
+        `similarity_clusters` of sequences or of a table of similarities.
 
     Returns
     -------
@@ -245,24 +245,26 @@ def evaluate_splits(
     >>> found["hidden"].unique().tolist()
     ['pairs', 'drugs', 'groups of drugs']
     """
-    how: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "drug": drug, "target": target}
+    data = as_pairs(interactions, (drug, target))
     drugs, targets = by_sides(drug_similarity, target_similarity, described)
     asked: dict[str, tuple[str, dict[str, Any]]] = {"pairs": ("cvs1", {})}
-    for word, setting, side, kinds, own in (
-        (drug, "cvs2", "drug_groups", drugs, drug_groups),
-        (target, "cvs3", "target_groups", targets, target_groups),
+    for word, setting, side, kinds, ids, own in (
+        (drug, "cvs2", "drug_groups", drugs, data.user_ids, drug_groups),
+        (target, "cvs3", "target_groups", targets, data.item_ids, target_groups),
     ):
         groups = _groups_of(kinds) if own is None else own
+        size = _in_groups(ids, np.arange(len(ids)), groups)[0]
         if kinds:
             asked[f"{word}s"] = setting, {}
-        if kinds and groups is not None:
-            asked[f"groups of {word}s"] = setting, {side: groups}
+        if kinds and groups is not None and size > 1:
+            asked[f"groups of {word}s"] = setting, {side: groups, "n_splits": min(n_splits, size)}
     if drugs and targets:
         asked[f"{drug}s and {target}s"] = "cvs4", {}
+    how: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "drug": drug, "target": target}
+    how |= {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
     found = []
     for hidden, (setting, groups) in asked.items():
-        given = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | how | groups
-        rows = evaluate_pairs(model, interactions, setting=setting, **given, **described)
+        rows = evaluate_pairs(model, data, setting=setting, **(how | groups))
         rows.insert(0, "hidden", hidden)
         found.append(rows)
     return pd.concat(found, ignore_index=True)
