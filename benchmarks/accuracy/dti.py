@@ -108,12 +108,12 @@ def dti(
     ]
 
 
-def hub_pairs(seed: int = 0, n_drugs: int = 700, n_targets: int = 1500) -> DrugTargetData:
-    """A made set with hubs: 2,000 interactions, a fifth of them of five targets, no similarities.
+def hub_pairs() -> DrugTargetData:
+    """A made set with hubs, 700 x 1,500: 2,000 interactions, a fifth of them of five targets, no similarities.
 
     Drugs and targets are in 40 groups, and differ in how often they interact; hubs are liked by some groups.
     """
-    rng, n_groups, size = np.random.default_rng(seed), 40, 2000
+    rng, n_groups, size, (n_drugs, n_targets) = np.random.default_rng(0), 40, 2000, (700, 1500)
     groups = rng.integers(n_groups, size=n_drugs), rng.integers(n_groups, size=n_targets)
     popular, active = rng.pareto(1.2, n_targets) + 0.1, rng.pareto(1.5, n_drugs) + 0.2
     hubs = rng.choice(n_targets, 5, replace=False)

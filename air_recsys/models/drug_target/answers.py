@@ -43,8 +43,8 @@ class Answers:
 
     def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
         """Return the completion of all pairs under other weights, those without a record `lifted` if not said else."""
-        missing = self.weights == 0 if missing is None else missing
-        return lifted(complete_all(self.values, weights, self.similarities, self.strengths), weights, missing)
+        found = complete_all(self.values, weights, self.similarities, self.strengths)
+        return lifted(found, weights, self.weights == 0 if missing is None else missing)
 
     @property
     def held(self) -> Whole:
@@ -206,10 +206,9 @@ Found = TypeVar("Found")
 
 
 def in_turn(
-    completed: Callable[[np.ndarray], Found], parts: Sequence[np.ndarray], told: str, *, together: bool | None = None
+    completed: Callable[[np.ndarray], Found], parts: Sequence[np.ndarray], told: str, *, together: bool = True
 ) -> Iterator[Found]:
     """Yield completions without a part each, in order, with a bar; those of small tables are computed together."""
-    together = sum(map(len, parts)) <= _LARGE if together is None else together
     with progress_bar(None, total=len(parts), unit="fit", desc=f"scores without a tenth of the {told}") as bar:
 
         def counted(part: np.ndarray) -> Found:
@@ -217,7 +216,7 @@ def in_turn(
             bar.update()
             return found
 
-        yield from in_workers(counted, parts) if together else map(counted, parts)
+        yield from in_workers(counted, parts) if together and sum(map(len, parts)) <= _LARGE else map(counted, parts)
 
 
 def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
