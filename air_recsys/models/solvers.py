@@ -158,8 +158,8 @@ class Adam(Regularization, Descent, Solver):
     exact_epochs : int or "auto"
         The last epochs, at most `n_epochs`, that complete the matrix exactly in place of Adam's steps: each moves the
         weights of the graphs to short edges and solves for X, see `air_recsys.nn.exact`. Needs full width, learned
-        graphs with adjacency="row_softmin", and no penalties, biases, batches or transforms. "auto" is 60, at most a
-        tenth of `n_epochs`, and 0 if these do not hold.
+        graphs with adjacency="row_softmin", and no penalties, biases, batches or transforms. "auto" is 60, at most
+        half of `n_epochs`, and 0 if these do not hold.
     user_graph_strength, item_graph_strength : float or "auto"
         Strength of a graph that stays, beside the learned one: of the similarities given to `fit`, and of the ten rows
         with the nearest features. In the unit of `user_graph_reg="auto"`. "auto" is the one of 0, 0.1, 0.3 and 0.7

@@ -92,7 +92,11 @@ def test_every_parameter_reaches_the_model(data):
 
 
 def test_the_default_is_the_posterior_that_air_trains_itself_under_the_raw_ids(data, fitted):
-    assert (fitted.solver, fitted.model_.solver, fitted.model_.stopped_by_) == ("auto", Variational(), "n_sweeps")
+    assert (fitted.solver, fitted.model_.solver, fitted.model_.stopped_by_) == (
+        "auto",
+        Variational(n_sweeps="auto"),
+        "n_sweeps",
+    )
     own = AIR.for_ratings(n_factors=4, device="cpu", random_state=0, clip=False).fit(fitted.model_.interactions_)
     for user in (0, 7):
         expected = own.predict(data.user_ids[user], data.item_ids)
@@ -109,7 +113,7 @@ def test_settings_about_trained_scores_train_them(data, setting):
     setting = setting | {"n_epochs": 5}
     model = make(**setting).fit(data)
     assert (model.solver, type(model.model_.solver)) == ("auto", Adam)
-    assert model.clone(dict.fromkeys(setting)).fit(data).model_.solver == Variational()
+    assert model.clone(dict.fromkeys(setting)).fit(data).model_.solver == Variational(n_sweeps="auto")
     with fails(ParameterError, "Variational does not read n_epochs, Adam does"):
         make(solver="variational", n_epochs=5).fit(data)
 

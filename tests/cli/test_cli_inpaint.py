@@ -83,8 +83,14 @@ def test_other_models_and_settings(folder, tmp_path):
     ("options", "told"),
     [
         ("--mask {}/mask.png --model pnmc --set patch=4", "completed by PNMC"),  # without seed and device
-        ("--mask {}/hole.png --set n_epochs=20 --device cpu", "completed by AIR"),  # larger than a patch
-        ("--mask {}/small.png --size 12 --truth {}/whole.png --set n_epochs=20 --device cpu", "12 x 12 pixels"),
+        (
+            "--mask {}/hole.png --set n_epochs=20 --device cpu",
+            "completed by AIR",
+        ),  # larger than a patch
+        (
+            "--mask {}/small.png --size 12 --truth {}/whole.png --set n_epochs=20 --device cpu",
+            "12 x 12 pixels",
+        ),
     ],
 )
 def test_what_completes_and_how_large_is_said(folder, tmp_path, options, told):

@@ -147,7 +147,10 @@ def test_the_table_of_presets_has_their_values():
         model = model if of_model == "the same" else values(of_model)
         written[preset, solver.strip('`"')] = model, values(of_solver)
     known = {
-        (name, solver): (preset.model, preset.solvers.get(solver, {}))
+        (name, solver): (
+            preset.model,
+            preset.solvers.get(solver, {}) | (preset.unasked if solver == preset.solver else {}),
+        )
         for name, preset in PRESETS.items()
         for solver in {preset.solver, *preset.solvers}
     }

@@ -43,7 +43,7 @@ def small(**options: Any) -> Any:
 def test_presets_differ_from_the_defaults_where_they_say_and_can_be_overridden(name):
     model, preset = getattr(AIR, f"for_{name}")(), PRESETS[name]
     assert model.get_params(deep=False) == AIR().get_params(deep=False) | preset.model | {"solver": model.solver}
-    assert model.solver == SOLVERS[preset.solver](**preset.solvers.get(preset.solver, {}))
+    assert model.solver == SOLVERS[preset.solver](**preset.solvers.get(preset.solver, {}), **preset.unasked)
     assert AIR.of_preset(name).get_params() == model.get_params()
     changed = getattr(AIR, f"for_{name}")(n_factors=7, random_state=3)
     assert changed.get_params() == model.get_params() | {"n_factors": 7, "random_state": 3}

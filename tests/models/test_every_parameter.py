@@ -198,7 +198,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (COMPLETION, {"graph_neighbors": 3, "adjacency": "global_sum"}, "graph_neighbors needs adjacency='row_softmin'"),
     (COMPLETION, {"unobserved_weight": 0.1, "biases": True}, "needs biases=False and center=False, found biases=True"),
     (COMPLETION, {"unobserved_weight": 0.1, "center": True}, "and center=False, found biases=False, center=True"),
-    (RATINGS, {"n_sweeps": 10**6 + 1}, "n_sweeps must be an integer >= 1 and <= 1000000, found 1000001"),
+    (RATINGS, {"n_sweeps": 10**6 + 1}, "n_sweeps must be 'auto' or an integer >= 1 and <= 1000000, found 1000001"),
     (langevin, {"solver__n_sweeps": 10**30}, f"n_sweeps must be an integer >= 1 and <= 1000000, found {10**30}"),
     (langevin, {"solver__n_sweeps": 0}, "n_sweeps must be"),
     (langevin, {"solver__pattern_features": -1}, "pattern_features must be"),

@@ -327,7 +327,7 @@ def test_new_items_are_solved_from_known_users_and_answer_all_questions(some):
     assert found.total() == pytest.approx(found.score, abs=1e-4)
     own = some.explain("u20", "i0").items["item"]
     assert set(found.items["item"]) <= set(some.interactions_.item_ids)
-    assert set(found.items["item"]) == set(own)
+    assert set(found.items["item"]) == {*own, "i0"}
     assert (alone.interactions_.n_users, alone.interactions_.n_items) == (len(users), 1)
 
 

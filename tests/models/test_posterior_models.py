@@ -256,7 +256,7 @@ def test_the_unit_and_the_zero_of_ratings_do_not_matter_and_who_has_none_gets_wh
         for ratings in (shown.ratings, 10 * shown.ratings + 500)
     ]
     (one, spread), (two, ten) = (
-        model(solver, dtype="float64", n_sweeps=20).fit(each).predict(40, range(26), return_std=True) for each in data
+        model(solver, dtype="float64", n_sweeps=40).fit(each).predict(40, range(26), return_std=True) for each in data
     )
     np.testing.assert_allclose(two, 10 * one + 500, rtol=1e-5)
     np.testing.assert_allclose(ten, 10 * spread, rtol=1e-4)

@@ -23,10 +23,11 @@ MANY = cores() + 14
 
 
 def numbers() -> list[int]:
-    """The threads of torch and of each library of linear algebra."""
+    """The threads of torch and of each library of linear algebra but those by OpenMP, which others may have loaded."""
+    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
     return [
         torch.get_num_threads(),
-        *(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"),
+        *(each["num_threads"] for each in libraries if each.get("threading_layer") != "openmp"),
     ]
 
 

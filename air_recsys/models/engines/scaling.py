@@ -136,10 +136,10 @@ def epochs_of(value: int | str, data: Interactions, exact_epochs: int = 0) -> in
 
 
 def exact_epochs_of(value: int | str, n_epochs: int | str) -> int:
-    """The exact epochs of a training that can have some; "auto" is 60, and at most a tenth of its epochs."""
+    """The exact epochs of a training that can have some; "auto" is 60, and at most half of its epochs."""
     if not isinstance(value, str):
         return value
-    return _EXACT if isinstance(n_epochs, str) else min(_EXACT, n_epochs // 10)
+    return _EXACT if isinstance(n_epochs, str) else min(_EXACT, n_epochs // 2)
 
 
 def step_size(value: float | str, data: Interactions, width: int | None, depth: int) -> float:

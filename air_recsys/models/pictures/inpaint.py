@@ -120,7 +120,7 @@ _OF_ROWS: dict[str, Any] = {
     "init_mean": 0.0,
     "init_std": 0.03,
     "n_epochs": 120,
-    "exact_epochs": 60,
+    "exact_epochs": "auto",
     "tv_reg": 0.03,
 }
 

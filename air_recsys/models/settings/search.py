@@ -243,7 +243,7 @@ def search_strengths(
         chosen = joined(chosen, found) if names else replace(chosen, interrupted=interrupted)
         if interrupted:
             break
-    return chosen, next(each for each in candidates if each.form.values == chosen.values)
+    return chosen, next(each for each in candidates if each.form.values | each.fewer == chosen.values)
 
 
 def joined(first: Selection, then: Selection) -> Selection:

@@ -323,7 +323,7 @@ def test_a_cpu_that_runs_out_of_memory_leaves_the_last_good_state_and_says_what_
         if record.epoch == 4:
             raise error
 
-    model = AIR.for_ratings(n_factors=3, random_state=0, **CPU, **solver)
+    model = AIR.for_ratings(n_factors=3, **CPU, **solver)
     with pytest.raises(MemoryLimitError, match=r"last good state, of \w+ 4; (no setting|.* needs about)"):
         model.fit(np.random.default_rng(0).integers(1, 6, (30, 20)).astype(float), callbacks=[run_out])
     assert model.stopped_by_ == "memory"

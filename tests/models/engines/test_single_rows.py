@@ -376,7 +376,7 @@ def test_a_contribution_is_linear_in_the_rating_and_the_pattern_does_not_hear_of
 
 @pytest.mark.data
 def test_movielens_is_explained_and_folded_in(data_root):
-    options = {"user_graph_reg": 0.0, "item_graph_reg": 0.0, "device": "cpu", "random_state": 0}
+    options = {"solver": "variational", "device": "cpu", "random_state": 0}
     known = AIR.for_ratings(**options).fit(load_movielens(data_root, "100k"))
     remainder, pattern, personal = shares(known, 1000)
     assert remainder < 0.02 * personal
