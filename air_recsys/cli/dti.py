@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = paths.App(help="Drugs and targets: train, rank, explain, screen, evaluate and report on your own pairs.")
 
 
-_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=True))
+_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4", ""), strict=True))
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dti train` wrote.")]
 Parameters = Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR; may be repeated.")]
@@ -197,10 +197,14 @@ def evaluate(
     json_file: options.JsonFile = None,
 ) -> None:
     """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
-    from air_recsys.dti import evaluate_pairs
+    from air_recsys.dti import evaluate_pairs, evaluate_splits
 
-    table, how = pairs.read()
-    found = evaluate_pairs(_model(settings), table, **how, setting=_SETTINGS[hide], n_splits=folds, random_state=seed)
+    table, given = pairs.read()
+    how: dict[str, Any] = {**given, "n_splits": folds, "random_state": seed}
+    if hide is options.Hidden.ALL:
+        found = evaluate_splits(_model(settings), table, **how)
+    else:
+        found = evaluate_pairs(_model(settings), table, setting=_SETTINGS[hide], **how)
     typer.echo(f"means over folds of hidden {hide.value}; the model knows which pairs are hidden, the others do not")
     options.show_frame(found, json_file)
 

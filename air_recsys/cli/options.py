@@ -45,12 +45,13 @@ class Preset(StrEnum):
 
 
 class Hidden(StrEnum):
-    """What is hidden of drugs and targets: pairs, drugs, targets, or drugs and targets."""
+    """What is hidden of drugs and targets: pairs, drugs, targets, drugs and targets, or each in turn and groups."""
 
     PAIRS = "pairs"
     DRUGS = "drugs"
     TARGETS = "targets"
     BOTH = "both"
+    ALL = "all"
 
 
 class Repeated(StrEnum):

@@ -3,8 +3,9 @@
 from air_recsys.data.described.molecules import smiles_similarity
 from air_recsys.data.described.numbers import feature_similarity
 from air_recsys.data.described.sequences import sequence_similarity
+from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.dti.screening import screen
-from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, interaction_folds
+from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, evaluate_splits, interaction_folds
 from air_recsys.evaluation.enrichment import enrichment, enrichment_curve, hidden_enrichment
 from air_recsys.models.drug_target.affinities import as_p_affinity
 from air_recsys.models.drug_target.model import DrugTargetAIR
@@ -16,10 +17,13 @@ __all__ = [
     "enrichment",
     "enrichment_curve",
     "evaluate_pairs",
+    "evaluate_splits",
     "feature_similarity",
     "hidden_enrichment",
     "interaction_folds",
+    "scaffolds",
     "screen",
     "sequence_similarity",
+    "similarity_clusters",
     "smiles_similarity",
 ]

@@ -180,7 +180,7 @@ class _Scorer:
         later = Described(kernels, {name: self.similar.described.shares[name] for name in kernels})
         across = self.similar.described.across(later)  # (b, n_known)
         weights = self.similar.weights(across)
-        scores = weights @ self.similar.profiles[:, self.targets]
+        scores = weights @ self.similar.profiles[:, self.targets] + self.similar.added[self.targets]
         scores[~np.any([each.known for each in kernels.values()], axis=0)] = -np.inf
         flat = scores.ravel()
         least = self.kept.scores[-1] if self.kept.scores.size == self.n else -np.inf

@@ -5,21 +5,24 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.described.sequences import sequence_similarity
+from air_recsys.data.described.sides import Given
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split, as_random_state, split_off
+from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.evaluation.enrichment import enrichment
 from air_recsys.evaluation.experiment import Question, Task, Trial, rated_pairs, trials
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataError, DataWarning
-from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
+from air_recsys.metrics import aupr, auroc, average_precision, bedroc, calibration_error
 from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.drug_target.pairs import as_pairs, with_zeros
 from air_recsys.models.drug_target.similarities import Descriptions, by_sides
@@ -32,7 +35,13 @@ _PROFILES = "interaction profiles (GIP)"
 
 
 def interaction_folds(
-    interactions: Interactions, setting: str = "cvs1", n_splits: int = 10, random_state: RandomState = 0
+    interactions: Interactions,
+    setting: str = "cvs1",
+    n_splits: int = 10,
+    random_state: RandomState = 0,
+    *,
+    drug_groups: Mapping[Any, Any] | pd.Series | None = None,
+    target_groups: Mapping[Any, Any] | pd.Series | None = None,
 ) -> Iterator[Split]:
     """Yield splits that hide a fold of the pairs (cvs1), drugs (cvs2), targets (cvs3), or of both (cvs4).
 
@@ -50,6 +59,9 @@ def interaction_folds(
         Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
         ten would leave most blocks without interactions.
     random_state : int, RandomState, Generator or None
+    drug_groups, target_groups : mapping or Series, optional
+        The group of each drug or target: hidden ones are whole groups, such as of `scaffolds` and
+        `similarity_clusters`. Those without a group are one each.
 
     Raises
     ------
@@ -73,11 +85,23 @@ def interaction_folds(
         raise DataError(f"expected recorded zeros beside the interactions, found none among {size} pairs")
     rng = as_random_state(random_state)
     drug, target = interactions.user_index, interactions.item_index
+    m, drug = _in_groups(interactions.user_ids, drug, drug_groups)
+    n, target = _in_groups(interactions.item_ids, target, target_groups)
     if setting == "cvs4":
         return _blocks(interactions, _fold_of(m, _BLOCK_FOLDS, rng)[drug], _fold_of(n, _BLOCK_FOLDS, rng)[target])
     size, position = {"cvs1": (size, np.arange(size)), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
     fold = _fold_of(size, n_splits, rng)[position]
     return (split_off(fold == number) for number in range(n_splits))
+
+
+def _in_groups(ids: np.ndarray, places: np.ndarray, groups: Any) -> tuple[int, np.ndarray]:
+    """Return the number of groups of a side, and that of each pair; without groups each id is one."""
+    if groups is None:
+        return len(ids), places
+    given = dict(groups)
+    names = [("group", str(given[own])) if own in given else ("alone", str(own)) for own in ids.tolist()]
+    numbers = pd.factorize(pd.MultiIndex.from_tuples(names))[0]
+    return int(numbers.max()) + 1, numbers[places]
 
 
 def _fold_of(size: int, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
@@ -111,6 +135,8 @@ def evaluate_pairs(
     random_state: RandomState = 0,
     drug: str = "drug",
     target: str = "target",
+    drug_groups: Mapping[Any, Any] | pd.Series | None = None,
+    target_groups: Mapping[Any, Any] | pd.Series | None = None,
     **described: Unpack[Descriptions],
 ) -> pd.DataFrame:
     """Hide a fold of the recorded pairs at a time and predict it from the others.
@@ -128,15 +154,17 @@ def evaluate_pairs(
     random_state : int, RandomState, Generator or None
     drug, target, drug_smiles, target_sequences, ...
         As for `DrugTargetAIR.fit`.
+    drug_groups, target_groups : mapping or Series, optional
+        Groups that are hidden whole, as in `interaction_folds`.
 
     Returns
     -------
     DataFrame
         One row per system: the model; if pairs are hidden at random, RLS-Kron on Gaussian interaction profiles, which
         is one round of the model with hidden pairs as zeros; and the product of the counts of interactions of the drug
-        and the target, plus 1. Columns: means over the folds of average precision, AUPR, AUROC and the enrichment of
-        the first 1 %; average_precision_se, the standard error of the first; and calibration_error, of the model's
-        probabilities of all folds together.
+        and the target, plus 1. Columns: means over the folds of average precision, AUPR, AUROC, the enrichment of
+        the first 1 % and BEDROC; average_precision_se, the standard error of the first; and calibration_error, of the
+        model's probabilities of all folds together.
 
     Raises
     ------
@@ -157,7 +185,8 @@ def evaluate_pairs(
     data = with_zeros(as_pairs(interactions, (drug, target)))
     given: dict[str, Any] = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
     drugs, targets = by_sides(drug_similarity, target_similarity, described)
-    splits = list(interaction_folds(data, setting, n_splits, random_state))
+    groups = {"drug_groups": drug_groups, "target_groups": target_groups}
+    splits = list(interaction_folds(data, setting, n_splits, random_state, **groups))
     for kind, hides, similarity in ((drug, _OF_DRUGS, drugs), (target, _OF_TARGETS, targets)):
         if setting in hides and not similarity:
             raise DataError(f"setting {setting!r} hides whole {kind}s: expected similarities of {kind}s, found none")
@@ -175,6 +204,78 @@ def evaluate_pairs(
     probability = np.concatenate([trial.answer[1] for trial in found[: len(tasks)]])
     rows[0]["calibration_error"] = calibration_error(truth, probability)
     return pd.DataFrame(rows)
+
+
+def evaluate_splits(
+    model: DrugTargetAIR,
+    interactions: Any,
+    drug_similarity: Any = None,
+    target_similarity: Any = None,
+    *,
+    drug_groups: Mapping[Any, Any] | pd.Series | None = None,
+    target_groups: Mapping[Any, Any] | pd.Series | None = None,
+    n_splits: int = 10,
+    random_state: RandomState = 0,
+    drug: str = "drug",
+    target: str = "target",
+    **described: Unpack[Descriptions],
+) -> pd.DataFrame:
+    """Return `evaluate_pairs` for everything that can be hidden, one under the other: random pairs flatter everyone.
+
+    Parameters
+    ----------
+    model, interactions, drug_similarity, target_similarity, n_splits, random_state, drug, target, drug_smiles, ...
+        As for `evaluate_pairs`; whole drugs and targets are hidden where they are described.
+    drug_groups, target_groups : mapping or Series, optional
+        Groups that are hidden whole, in as many folds at most. By default `scaffolds` where structures are given, and
+        `similarity_clusters` of sequences or of a table of similarities.
+
+    Returns
+    -------
+    DataFrame
+        With the column hidden before the others: pairs, drugs, groups of drugs, targets, groups of targets, and drugs
+        and targets.
+
+    Examples
+    --------
+    >>> values = np.kron(np.eye(3), np.ones((6, 5)))
+    >>> alike = np.kron(np.eye(3), np.full((6, 6), 0.4)) + 0.6 * np.eye(18)
+    >>> table = pd.DataFrame(values)
+    >>> found = evaluate_splits(DrugTargetAIR(), table, pd.DataFrame(alike), n_splits=3)
+    >>> found["hidden"].unique().tolist()
+    ['pairs', 'drugs', 'groups of drugs']
+    """
+    data = as_pairs(interactions, (drug, target))
+    drugs, targets = by_sides(drug_similarity, target_similarity, described)
+    asked: dict[str, tuple[str, dict[str, Any]]] = {"pairs": ("cvs1", {})}
+    for word, setting, side, kinds, ids, own in (
+        (drug, "cvs2", "drug_groups", drugs, data.user_ids, drug_groups),
+        (target, "cvs3", "target_groups", targets, data.item_ids, target_groups),
+    ):
+        groups = _groups_of(kinds) if own is None else own
+        size = _in_groups(ids, np.arange(len(ids)), groups)[0]
+        if kinds:
+            asked[f"{word}s"] = setting, {}
+        if kinds and groups is not None and size > 1:
+            asked[f"groups of {word}s"] = setting, {side: groups, "n_splits": min(n_splits, size)}
+    if drugs and targets:
+        asked[f"{drug}s and {target}s"] = "cvs4", {}
+    how: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "drug": drug, "target": target}
+    how |= {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
+    found = []
+    for hidden, (setting, groups) in asked.items():
+        rows = evaluate_pairs(model, data, setting=setting, **(how | groups))
+        rows.insert(0, "hidden", hidden)
+        found.append(rows)
+    return pd.concat(found, ignore_index=True)
+
+
+def _groups_of(given: Given) -> pd.Series | None:
+    """Return the groups of a side by what it is described by."""
+    if "smiles" in given:
+        return scaffolds(given["smiles"])
+    table = sequence_similarity(given["sequences"]) if "sequences" in given else given.get("similarity")
+    return similarity_clusters(table) if isinstance(table, pd.DataFrame) else None
 
 
 def pair_task(shown: Interactions, hidden: Interactions, *, probabilities: bool = False) -> Task:
@@ -230,12 +331,13 @@ class _PairCounts:
 
 
 def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Average precision, AUPR, AUROC and the enrichment of the first 1 % of scored pairs."""
+    """Average precision, AUPR, AUROC, the enrichment of the first 1 % and BEDROC of scored pairs."""
     return {
         "average_precision": average_precision(truth, scores),
         "aupr": aupr(truth, scores),
         "auroc": auroc(truth, scores),
         "enrichment_1%": enrichment(truth, scores, 0.01),
+        "bedroc": bedroc(truth, scores),
     }
 
 

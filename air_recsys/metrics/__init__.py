@@ -9,7 +9,7 @@ from air_recsys.metrics.at_k import (
     recall_at_k,
     user_measures,
 )
-from air_recsys.metrics.binary import aupr, auroc, average_precision, calibration_error
+from air_recsys.metrics.binary import aupr, auroc, average_precision, bedroc, calibration_error
 from air_recsys.metrics.catalogue import (
     coverage,
     gini,
@@ -25,6 +25,7 @@ __all__ = [
     "aupr",
     "auroc",
     "average_precision",
+    "bedroc",
     "calibration_error",
     "concordance_index",
     "coverage",

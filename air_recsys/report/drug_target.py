@@ -136,7 +136,9 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
     lead = element(
         "p",
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
-        "among recorded pairs with similar scores by models without them; a recorded 0 counts as no interaction.",
+        "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
+        f"interaction that nobody has recorded, if {model.known_share_:.0%} of the true ones are recorded: an "
+        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another.",
     )
     rows = []
     for row in found.to_dict("records"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from air_recsys.exceptions import DataError
-from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
+from air_recsys.metrics import aupr, auroc, average_precision, bedroc, calibration_error
 
 fast = settings(max_examples=60)
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=25)
@@ -94,3 +94,18 @@ def test_the_calibration_error_is_that_of_its_bins():
     for labels, values, message in (([0, 2], [0.1, 0.2], "labels 0 and 1"), ([0, 1], [0.1, 1.2], "found 1.2")):
         with pytest.raises(DataError, match=message):
             calibration_error(labels, values)
+
+
+def test_bedroc_is_that_of_its_paper_and_ties_share():
+    rng = np.random.default_rng(0)
+    truth, score, alpha = rng.random(200) < 0.1, rng.random(200), 20.0
+    ranks = np.argsort(np.argsort(-score))[truth] + 1
+    share, size = truth.mean(), truth.size
+    early = np.exp(-alpha * ranks / size).sum() / truth.sum()
+    early /= (1 - np.exp(-alpha)) / (np.exp(alpha / size) - 1) / size
+    scale = share * np.sinh(alpha / 2) / (np.cosh(alpha / 2) - np.cosh(alpha / 2 - alpha * share))
+    assert bedroc(truth, score) == pytest.approx(early * scale + 1 / (1 - np.exp(alpha * (1 - share))))
+    assert bedroc(truth, np.zeros(200)) == pytest.approx(bedroc(truth, -np.zeros(200)))
+    assert bedroc(truth, truth) == pytest.approx(1)
+    with pytest.raises(DataError, match="only 1"):
+        bedroc([1, 1], [0.1, 0.2])

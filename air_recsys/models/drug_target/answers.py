@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from air_recsys.models.drug_target.similarities import Similarities, without
-from air_recsys.models.drug_target.whole import Strengths, Whole, complete_all
+from air_recsys.models.drug_target.whole import Strengths, Whole, complete_all, lifted
 from air_recsys.storage.progress import progress_bar
+from air_recsys.storage.threads import in_workers
 
 
 class Answers:
@@ -21,6 +22,8 @@ class Answers:
         What was recorded, how much each record counts, and the scores that follow.
     kept : mapping, optional
         What was computed before: "scores" (open ones), "held_out".
+    known_share : float or "auto"
+        Share of the true interactions that is recorded; "auto" is the guess of `recorded_share`.
     """
 
     own: tuple[slice, slice] = (slice(0, None), slice(0, None))  # the pairs that answers are of
@@ -33,13 +36,15 @@ class Answers:
         strengths: Strengths,
         scores: np.ndarray,
         kept: Mapping[str, Any] | None = None,
+        known_share: float | str = "auto",
     ) -> None:
         self.values, self.weights, self.similarities, self.strengths = values, weights, similarities, strengths
-        self.scores, self.kept = scores, dict(kept or {})
+        self.scores, self.kept, self._known_share = scores, dict(kept or {}), known_share
 
-    def whole(self, weights: np.ndarray) -> Whole:
-        """Return the completion of all pairs under other weights."""
-        return complete_all(self.values, weights, self.similarities, self.strengths)
+    def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
+        """Return the completion of all pairs under other weights, those without a record `lifted` if not said else."""
+        found = complete_all(self.values, weights, self.similarities, self.strengths)
+        return lifted(found, weights, self.weights == 0 if missing is None else missing)
 
     @property
     def held(self) -> Whole:
@@ -71,6 +76,32 @@ class Answers:
         """From scores to probabilities, by the held-out ones."""
         return self._once("calibration", self._calibrated)
 
+    @property
+    def known_share(self) -> float:
+        """Share of the true interactions that is recorded, given or estimated."""
+        if self._known_share != "auto":
+            return float(self._known_share)
+        return recorded_share(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
+
+    def probabilities(self, place: Any, scores: np.ndarray) -> np.ndarray:
+        r"""Return the probability that pairs with these scores interact.
+
+        Of recorded and of missing pairs it is f, the share of interactions by `calibration`. A pair that is recorded
+        as 0, or counts as 0, is one whose interaction would not be known: with c of all true ones known,
+        :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99.
+
+        Source: Elkan, Noto, Learning Classifiers from Only Positive and Unlabeled Data, KDD 2008.
+        """
+        share, known = self.calibration.of_scores(scores), self.known_share
+        zero = (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0)
+        unknown = np.minimum((1 - known) / known * share / np.maximum(1 - share, 1e-12), _SURE)
+        return np.where(zero, unknown, share)
+
+    def deviations(self, place: Any, scores: np.ndarray) -> np.ndarray:
+        """Return the deviations of these probabilities."""
+        apart = self.held_out.deviations[place]
+        return (self.probabilities(place, scores + apart) - self.probabilities(place, scores - apart)) / 2
+
     def shown_for(self, place: tuple[int, int]) -> np.ndarray:
         """Return the weights that the open score of a pair was made with."""
         own = int(np.ravel_multi_index(place, self.weights.shape))
@@ -81,17 +112,24 @@ class Answers:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
 
     def _held_out(self) -> HeldOut:
-        return held_out(self.weights, lambda shown: self.whole(shown).scores)
+        return held_out(self.weights, lambda shown: self.whole(shown, shown == 0).scores)
 
     def tenths(self) -> Iterable[tuple[np.ndarray, Whole]]:
         """The completions without a tenth of the records each, with what they lack; kept unless they are large."""
-        found = ((hidden, self.whole(without(self.weights, hidden))) for hidden in _with_bar(_tenths(self.weights)))
-        return found if self.weights.size > _KEPT else self._once("tenths", lambda: list(found))
+        parts, kept = _tenths(self.weights), self.weights.size <= _KEPT
+
+        def completed(hidden: np.ndarray) -> Whole:
+            shown = without(self.weights, hidden)
+            return self.whole(shown, shown == 0)
+
+        found = zip(parts, in_turn(completed, parts, "records", together=kept), strict=True)
+        return self._once("tenths", lambda: list(found)) if kept else found
 
     def _of_zeros(self) -> np.ndarray:
-        scores = self.scores.copy()
-        for hidden in _with_bar([each for each in self._folds_of_zeros() if each.size]):
-            scores.flat[hidden] = self.whole(without(self.weights, hidden)).scores.flat[hidden]
+        scores, folds = self.scores.copy(), [each for each in self._folds_of_zeros() if each.size]
+        found = in_turn(lambda hidden: self.whole(without(self.weights, hidden)).scores.flat[hidden], folds, "zeros")
+        for hidden, own in zip(folds, found, strict=True):
+            scores.flat[hidden] = own
         return scores
 
     def _folds_of_zeros(self) -> list[np.ndarray]:
@@ -121,21 +159,28 @@ class OfNewRows(Answers):
         super().__init__(values, weights, similarities, base.strengths, base.scores)
         self.scores = self.held.scores
 
-    def whole(self, weights: np.ndarray) -> Whole:
+    def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
         """Return the completion of new rows beside that of the known ones, which stays."""
-        return self._below(self.base.held, weights)
+        return self._below(self.base.held, weights, self.weights == 0 if missing is None else missing)
 
-    def _below(self, held: Whole, weights: np.ndarray) -> Whole:
+    def _below(self, held: Whole, weights: np.ndarray, missing: np.ndarray) -> Whole:
         if self.axis == 0:
-            return complete_all(self.values, weights, self.similarities, self.strengths, held)
+            found = complete_all(self.values, weights, self.similarities, self.strengths, held)
+            return lifted(found, weights, missing, held)
         drugs, targets = self.similarities
         turned = self.values.T, weights.T, (targets, drugs)
-        return complete_all(*turned, self.strengths, held.turned).turned
+        found = complete_all(*turned, self.strengths, held.turned)
+        return lifted(found, weights.T, missing.T, held.turned).turned
 
     @property
     def calibration(self) -> Calibration:
         """That of the known ones."""
         return self.base.calibration
+
+    @property
+    def known_share(self) -> float:
+        """That of the known ones."""
+        return self.base.known_share
 
     def _held_out(self) -> HeldOut:
         """Deviations by the completions of the known ones without a tenth each, and without one of the new rows."""
@@ -146,12 +191,49 @@ class OfNewRows(Answers):
         for hidden, (of_base, held) in zip(own, self.base.tenths(), strict=False):
             shown = without(self.weights, hidden)
             shown[base] = without(self.base.weights, of_base).ravel()
-            spread.add(self._below(held, shown).scores, hidden)
+            spread.add(self._below(held, shown, shown == 0).scores, hidden)
         return HeldOut(np.empty(0), spread.deviations()[self.own])
 
 
 FOLDS = 10
 _KEPT = 2**19  # pairs
+_SURE = 0.99
+_FIRST = (0.1, 0.25, 0.5, 0.75)
+_LEAST = 0.8  # chosen on NR and a made table: benchmarks/reports/drug-target.md
+_LARGE = 2**22  # pairs, of which one completion at a time fits
+
+Found = TypeVar("Found")
+
+
+def in_turn(
+    completed: Callable[[np.ndarray], Found], parts: Sequence[np.ndarray], told: str, *, together: bool = True
+) -> Iterator[Found]:
+    """Yield completions without a part each, in order, with a bar; those of small tables are computed together."""
+    with progress_bar(None, total=len(parts), unit="fit", desc=f"scores without a tenth of the {told}") as bar:
+
+        def counted(part: np.ndarray) -> Found:
+            found = completed(part)
+            bar.update()
+            return found
+
+        yield from in_workers(counted, parts) if together and sum(map(len, parts)) <= _LARGE else map(counted, parts)
+
+
+def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
+    """Guess the share of true interactions that is recorded, by scores of recorded pairs that lack their record.
+
+    The table alone cannot settle it. Where the best scores are of true interactions alone, it is the share of recorded
+    ones among these: the largest of those of the first tenth, quarter, half and three quarters as many pairs as there
+    are interactions. Elsewhere that is too small, and makes probabilities of zeros too large: it is 0.8 at least.
+
+    Examples
+    --------
+    >>> recorded_share(np.arange(100.0), np.arange(100) % 10 < 9)
+    0.9
+    """
+    best, number = interact[np.argsort(-scores, kind="stable")], np.count_nonzero(interact)
+    shares = [best[: max(round(first * number), 10)].mean() for first in _FIRST]
+    return float(np.clip(max(shares), _LEAST, 0.995))
 
 
 class HeldOut(NamedTuple):
@@ -163,9 +245,10 @@ class HeldOut(NamedTuple):
 
 def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
     """Scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data."""
-    scores, spread = np.zeros(weights.size), _Spread(weights.shape)
-    for hidden in _with_bar(_tenths(weights)):
-        found = completed(without(weights, hidden))
+    parts, scores, spread = _tenths(weights), np.zeros(weights.size), _Spread(weights.shape)
+    for hidden, found in zip(
+        parts, in_turn(lambda part: completed(without(weights, part)), parts, "records"), strict=True
+    ):
         scores[hidden] = found.flat[hidden]
         spread.add(found, hidden)
     return HeldOut(scores[np.flatnonzero(weights)], spread.deviations())
@@ -196,14 +279,6 @@ def _tenths(weights: np.ndarray) -> list[np.ndarray]:
     return np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size))
 
 
-def _with_bar(hidden: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """Show how many completions are done."""
-    with progress_bar(None, total=len(hidden), unit="fit", desc="scores without a tenth of the records") as bar:
-        for each in hidden:
-            yield each
-            bar.update()
-
-
 class Calibration(NamedTuple):
     """A map from scores to probabilities: straight lines between knots, constant beyond them."""
 
@@ -228,10 +303,6 @@ class Calibration(NamedTuple):
     def of_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities of scores, in their shape."""
         return np.interp(scores, self.scores, self.probabilities)
-
-    def deviations(self, scores: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-        """Return the deviations of probabilities whose scores deviate by so much, in their shape."""
-        return (self.of_scores(scores + deviations) - self.of_scores(scores - deviations)) / 2
 
 
 def cross_calibrated(scores: np.ndarray, interact: np.ndarray, seed: int = 0) -> np.ndarray:

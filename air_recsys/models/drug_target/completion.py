@@ -220,16 +220,6 @@ def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
     return (completed.smoothed * weights).numpy()
 
 
-def left_out(completed: Completed) -> np.ndarray:
-    r"""Return X with each entry predicted from all others, the graphs as they are, (m, n).
-
-    It is :math:`(x - h r) / (1 - h)` entry by entry, with h what an entry of R adds to its own of X.
-    """
-    rows, columns, shares, _ = completed.spectrum
-    own = rows.square() @ shares @ columns.square().T
-    return ((completed.scores - own * completed.smoothed) / (1 - own)).numpy()
-
-
 def affinity(
     rows: torch.Tensor, similarity: torch.Tensor | None, weight: float, known: int | None = None
 ) -> torch.Tensor:

@@ -12,7 +12,6 @@ from air_recsys.data.described.sides import Given, n_kernels
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drug_target.completion import Completed
 from air_recsys.models.drug_target.similarities import WHOLE
-from air_recsys.models.drug_target.whole import COMPARED
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.training import Callback, Record
 
@@ -58,13 +57,13 @@ def planned(data: Interactions, given: tuple[Given, Given], unobserved: float | 
     similar = [8 * n**2 for n, _, several in sides if several]
     several = max((8 * n**2 * (each + 3) for n, _, each in sides if each > 1), default=0)
     missing = unobserved == 0 or (unobserved == "auto" and not data.ratings.all())
-    compared = 8 * min(data.n_ratings if missing else pairs, COMPARED)
+    compared = 8 * (data.n_ratings if missing else pairs) // 10
     held = MemoryPlan(sum(similar) + word * sum(squares), 2 * word * pairs, 4 * word * pairs, 0)
-    rounds = held.total + (2 * sum(squares) + 9 * pairs) * word + sum(similar) * word // 8  # two spectra at a time
-    regression = held.total + 3 * word * pairs + 15 * compared
-    extension = held.total + sum(similar) + 6 * max(similar, default=0) + 12 * 8 * pairs + 12 * compared
-    if not any(of and np.unique(rows[data.ratings > 0]).size < n for n, rows, of in sides):
-        extension = 0
+    rounds = held.total + (2 * sum(squares) + (12 if missing else 9) * pairs) * word + sum(similar) * (word + 8) // 8
+    regression = held.total + 3 * word * pairs + 15 * compared  # the rounds: two spectra at a time
+    is_new = any(several and np.unique(rows[data.ratings > 0]).size < n for n, rows, several in sides)
+    own = (21 if is_new else 4) * 8 * pairs
+    extension = held.total + sum(similar) + 6 * max(similar, default=0) + own + 12 * compared
     dense = [7 * 8 * each if n <= WHOLE else 3 * word * each for each, (n, _, _) in zip(squares, sides, strict=True)]
     graphs = 4 * word * pairs + sum(similar) + max(dense[0], dense[1] + min(12 * squares[0], 12 * WHOLE**2))
     reading = sum(similar) + 4 * max(similar, default=0) + held.ratings + several

@@ -46,10 +46,11 @@ from air_recsys.models.drug_target.similarities import (
 from air_recsys.models.drug_target.whole import (
     SimilarScores,
     Strengths,
-    Whole,
+    base_rates,
     chosen_regression,
     chosen_weight,
     complete_all,
+    lifted,
     mixed,
     regress,
     score_parts,
@@ -92,10 +93,14 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         given, else 1.
     regression_weight : float or "auto"
         Share g of a ridge regression of targets on each other, and of drugs, in the scores, in [0, 1]: see
-        `air_recsys.models.drug_target.whole`. "auto" chooses it on recorded pairs that are left out one by one.
+        `air_recsys.models.drug_target.whole`. "auto" chooses it on recorded pairs that are hidden.
     unobserved_weight : float or "auto"
         Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 treats it as missing, 1 as no
         interaction. "auto" is 0 if zeros are recorded, and 1 if all recorded pairs interact.
+    known_share : float or "auto"
+        Share of the true interactions that is recorded, in (0, 1]: what is left is among the zeros. It is an
+        assumption that the table alone cannot settle, so state it where the field knows it. "auto" is a guess of at
+        least 0.8, see `air_recsys.models.drug_target.answers`.
     n_rounds : int
         Rounds of completion and graphs.
     device : str
@@ -145,6 +150,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     noise: float | None = real(None, strict=True, besides=(None,))
     unobserved_weight: float | str = real("auto", maximum=1, besides=("auto",))
     regression_weight: float | str = real("auto", maximum=1, besides=("auto",))
+    known_share: float | str = real("auto", strict=True, maximum=1, besides=("auto",))
     n_rounds: int = integer(10, minimum=1)
     device: str = "cpu"
     max_memory: int | str | None = None
@@ -232,13 +238,21 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_, self.n_rounds_ = self._chosen_weight(values, weights, given), self.n_rounds
+        self.regression_weight_ = self._chosen_regression(data, values, weights, given)
         with progress_bar(None, total=self.n_rounds, unit="round", desc="completion") as rounds.bar:
             whole = complete_all(values, weights, given, self._strengths(0.0), watch=rounds)
-        self.n_rounds_ = rounds.stopped_at or self.n_rounds
-        self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
+        if rounds.stopped_at:
+            self.n_rounds_ = rounds.stopped_at
+            self.regression_weight_ = self._chosen_regression(data, values, weights, given)
+        if self.regression_weight_:
+            whole = mixed(whole, regress(whole.known), self.regression_weight_)
+        whole = lifted(whole, weights, weights == 0)
+        self.scores_ = whole.scores
         profiles = whole.filled
         del whole  # its eigenvectors are as large as the graphs
-        self._answers = Answers(values, weights, given, self._strengths(self.regression_weight_), self.scores_)
+        self._answers = Answers(
+            values, weights, given, self._strengths(self.regression_weight_), self.scores_, None, self.known_share
+        )
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
@@ -282,9 +296,12 @@ class DrugTargetAIR(CommonQuestions, Pickled):
                 f"expected a model that knows structures, found one without: fit it with drug_smiles (in the shell "
                 f"dti train --drug-smiles), of all its {len(model.drugs_)} {model.drugs_.kind}s"
             )
-        known = held.sides.drugs
-        profiles = (1 - model.regression_weight_) * held.profiles
-        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, profiles)
+        known, share = held.sides.drugs, model.regression_weight_
+        blank = np.zeros((1, len(model.targets_)))
+        added = share * base_rates(np.vstack([held.known, blank]))[-1]
+        lifts = held.lifts.columns if held.lifts and not model.unobserved_weight_ else np.ones(blank.size)
+        scores = lifts * (1 - share) * held.profiles, lifts * added
+        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
         """Fit again without some drugs (users), targets (items) or pairs, and return the model.
@@ -437,12 +454,13 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
         """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
 
-        It is the share of interactions among hidden recorded pairs with similar scores. A recorded 0 counts as no
-        interaction; if it only means "not known", the probability is too small.
+        It is the share of interactions among hidden recorded pairs with similar scores. Of a pair that is recorded as
+        0, or counts as 0, it is that of an interaction that nobody has recorded, if `known_share_` of the true ones
+        are recorded: an assumption that the table alone cannot settle, and that `known_share` states.
         """
         model = self._fitted()
-        drugs, targets = pairs_of(model, drug_ids, target_ids)
-        return model.calibration_.of_scores(model.open_scores_[drugs, targets])
+        pairs = pairs_of(model, drug_ids, target_ids)
+        return model._answers.probabilities(pairs, model.open_scores_[pairs])
 
     def new_interactions(
         self, n: int = 10, drug_ids: Any = None, target_ids: Any = None, *, include_known: bool = False
@@ -460,10 +478,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Returns
         -------
         DataFrame
-            Columns drug, target, probability and its deviation (see `air_recsys.models.drug_target.answers`),
-            score (of `open_scores_`), rank, known: whether the interaction is recorded, and recorded_zero: whether the
-            pair is recorded as 0. Scores that differ by rounding alone tie, and come in the order of the drugs, then
-            of the targets; see `air_recsys.models.ranking.ties`.
+            Columns drug, target, probability and its deviation (see `predict_proba`), score (of `open_scores_`), rank,
+            known: whether the interaction is recorded, and recorded_zero: whether the pair is recorded as 0. Scores
+            that differ by rounding alone tie, and come in the order of the drugs, then of the targets; see
+            `air_recsys.models.ranking.ties`.
         """
         model = self._fitted()
         check_integer("n", n, minimum=1)
@@ -484,8 +502,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         return pd.DataFrame(
             model.named(model.drugs_.ids[drugs], model.targets_.ids[targets])
             | {
-                "probability": model.calibration_.of_scores(values),
-                "deviation": model.calibration_.deviations(values, model._answers.held_out.deviations[drugs, targets]),
+                "probability": model._answers.probabilities((drugs, targets), values),
+                "deviation": model._answers.deviations((drugs, targets), values),
                 "score": values,
                 "rank": np.arange(1, best.size + 1),
                 "known": recorded[drugs, targets] == 1,
@@ -527,13 +545,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_integer("n", n, minimum=1)
         place = int(places_of(model.drugs_, [drug_id])[0]), int(places_of(model.targets_, [target_id])[0])
         answers = model._answers
-        spread, (drugs, targets) = answers.held_out.deviations[place], answers.own
+        (drugs, targets), own = answers.own, place
         place = place[0] + drugs.start, place[1] + targets.start
         whole = answers.whole(answers.shown_for(place))
         score = whole.scores[place]
-        probability = model.calibration_.of_scores(score)
-        deviation = model.calibration_.deviations(score, spread)
-        figures = float(score), float(probability), float(deviation)
+        figures = float(score), float(answers.probabilities(own, score)), float(answers.deviations(own, score))
         return explained(
             (drug_id, target_id),
             place,
@@ -561,6 +577,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
     def calibration_(self) -> Calibration:
         """Map from scores to probabilities. Computed on first use, as `open_scores_` is."""
         return self._fitted()._answers.calibration
+
+    @property
+    def known_share_(self) -> float:
+        """The share of the true interactions that probabilities take as recorded. Computed on first use."""
+        return self._fitted()._answers.known_share
 
     def held_out(self) -> pd.DataFrame:
         """Return the recorded pairs with scores of models without them, from which `calibration_` follows.
@@ -629,6 +650,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             model._strengths(learned.regression_weight),
             learned.scores,
             learned.asked,
+            model.known_share,
         )
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
@@ -716,14 +738,14 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         block = sides.block(values, weights)
         return chosen_weight(*block, noise=self._noise, n_rounds=self.n_rounds, device=self._device)
 
-    def _with_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the share of the regression, and the scores with it."""
-        if self.regression_weight == 0:
-            return 0.0, whole.scores
-        regressed, share = regress(whole.known), self.regression_weight
-        if share == "auto":
-            share = chosen_regression(whole, regressed, values, weights)
-        return float(share), mixed(whole, regressed, float(share)).scores
+    def _chosen_regression(
+        self, data: Interactions, values: np.ndarray, weights: np.ndarray, similarities: Similarities
+    ) -> float:
+        if self.regression_weight != "auto":
+            return float(self.regression_weight)
+        names = [[str(id) for id in ids.tolist()] for ids in (data.user_ids, data.item_ids)]
+        drugs, targets = (np.argsort(own, kind="stable") for own in names)
+        return chosen_regression(values, weights, similarities, self._strengths(0.0), (drugs, targets))
 
     def _strengths(self, regression_weight: float) -> Strengths:
         return Strengths(self.similarity_weight_, self._noise, self.n_rounds_, self._device, regression_weight)

@@ -190,14 +190,17 @@ def test_layouts_and_types_change_nothing() -> None:
 def test_drugs_and_targets_permute_with_their_scores_and_graphs() -> None:
     rng = np.random.default_rng(2)
     drugs, targets = rng.permutation(9), rng.permutation(7)
-    plain = fit(recorded(), *SIDES)
-    sides = SIDES[0][np.ix_(drugs, drugs)], SIDES[1][np.ix_(targets, targets)]
-    moved = fit(recorded()[np.ix_(drugs, targets)], *sides)
+    ids = [f"d{k}" for k in range(9)], [f"t{k}" for k in range(7)]
+    table = pd.DataFrame(recorded(), *ids)
+    sides = tuple(pd.DataFrame(side, own, own) for side, own in zip(SIDES, ids, strict=True))
+    plain = fit(table, *sides)
+    others = sides[0].iloc[drugs, drugs], sides[1].iloc[targets, targets]
+    moved = fit(table.iloc[drugs, targets], *others)
+    assert moved.regression_weight_ == plain.regression_weight_  # chosen on the same pairs
     np.testing.assert_allclose(moved.scores_, plain.scores_[np.ix_(drugs, targets)], atol=1e-10)
     graph = plain.drug_graph_.to_scipy().toarray()[np.ix_(drugs, drugs)]
     np.testing.assert_allclose(moved.drug_graph_.to_scipy().toarray(), graph, atol=1e-10)
-    shuffled = pd.DataFrame(SIDES[0]).iloc[drugs, drugs]  # named, it goes by the ids
-    np.testing.assert_array_equal(fit(recorded(), shuffled, SIDES[1]).scores_, plain.scores_)
+    np.testing.assert_array_equal(fit(table, others[0], sides[1]).scores_, plain.scores_)  # it goes by the ids
 
 
 def test_eight_threads_get_the_open_scores_of_one() -> None:

@@ -12,8 +12,9 @@ from dti_cases import alike, planted
 from air_recsys.datasets import load_yamanishi
 from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.exceptions import UnknownIdError
-from air_recsys.models.drug_target.answers import Calibration, held_out
+from air_recsys.models.drug_target.answers import Answers, Calibration, HeldOut, held_out
 from air_recsys.models.drug_target.completion import affinity, spectrum
+from air_recsys.models.drug_target.whole import Strengths
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["pairs alone", "with similarities"])
@@ -28,7 +29,8 @@ def model(request: pytest.FixtureRequest) -> DrugTargetAIR:
 def test_probabilities_rise_with_the_scores_and_are_never_certain(model: DrugTargetAIR) -> None:
     table = model.new_interactions(10**6, include_known=True)
     probabilities = table["probability"].to_numpy()
-    assert (np.diff(probabilities) <= 0).all()
+    for _, of_one_kind in table.groupby(["known", "recorded_zero"])["probability"]:
+        assert (np.diff(of_one_kind) <= 0).all()
     assert 0 < probabilities.min() < probabilities.max() < 1
     assert (table["deviation"] >= 0).all()
     assert table["deviation"].max() > 0
@@ -88,6 +90,28 @@ def test_a_calibration_is_the_share_of_interactions_and_ties_share_it() -> None:
     assert tied.of_scores(np.array([0.5, 9.0, -9.0])).tolist() == [0.5] * 3
     swapped = Calibration.of(np.array([0.5, 0.5, 0.5, 0.5]), np.array([0, 1, 1, 0]))
     np.testing.assert_array_equal(tied.probabilities, swapped.probabilities)
+
+
+def test_probabilities_of_zeros_are_those_of_interactions_that_nobody_has_recorded() -> None:
+    """Of scores that are true probabilities, with a part of the true interactions recorded."""
+    rng = np.random.default_rng(0)
+    scores = rng.random((400, 500)) * 0.9
+    true = rng.random(scores.shape) < scores
+    recorded = true & (rng.random(scores.shape) < 0.75)
+    held = HeldOut(scores.ravel(), np.full(scores.shape, 0.01))
+    for share in (0.75, "auto"):
+        kept = {"held_out": held, "scores": scores}
+        ones = np.ones_like(scores)
+        found = Answers(
+            recorded.astype(float), ones, (None, None), Strengths(0.5, 1, 1, "cpu", 0), scores, kept, share
+        )
+        assert found.known_share == pytest.approx(0.75 if share == 0.75 else 0.8)  # of the best, 0.66 are
+        zeros = np.nonzero(~recorded)
+        stated = found.probabilities(zeros, scores[zeros])
+        if share == 0.75:
+            for part in np.array_split(np.argsort(stated), 5):
+                assert stated[part].mean() == pytest.approx(true[zeros][part].mean(), abs=0.02)
+        assert (found.deviations(zeros, scores[zeros]) >= 0).all()
 
 
 def test_deviations_are_those_of_the_jackknife() -> None:

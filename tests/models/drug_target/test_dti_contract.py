@@ -58,14 +58,19 @@ def _unlike(table: pd.DataFrame, hidden: pd.DataFrame) -> np.ndarray:
 
 
 def test_deviations_are_those_of_the_scores() -> None:
-    model = fit(planted())
+    model = DrugTargetAIR(known_share=0.9).fit(planted())
     scores, deviations = model.predict("d0", ["t0", "t9"], return_std=True)
     np.testing.assert_array_equal(scores, model.predict("d0", ["t0", "t9"]))
     assert (deviations > 0).all()
     found: Any = model.new_interactions(1000, include_known=True)
-    found = found[found["score"] == model.predict(found["drug"], found["target"])]  # no recorded zeros
-    spread = model.predict(found["drug"], found["target"], return_std=True)[1]
-    np.testing.assert_array_equal(model.calibration_.deviations(found["score"], spread), found["deviation"])
+    assert found["recorded_zero"].any()
+    spread = model.predict(found["drug"], found["target"], return_std=True)[1]  # nine tenths are recorded
+    for zero, own in found.assign(spread=spread).groupby("recorded_zero"):
+        ends = []
+        for end in (own["score"] + own["spread"], own["score"] - own["spread"]):
+            share = model.calibration_.of_scores(end.to_numpy())
+            ends.append(np.minimum(share / (1 - share) / 9, 0.99) if zero else share)
+        np.testing.assert_allclose((ends[0] - ends[1]) / 2, own["deviation"], atol=1e-12)
 
 
 # -------------------------------------------------------------------- weights

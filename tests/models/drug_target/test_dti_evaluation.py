@@ -19,8 +19,10 @@ from air_recsys.dti import (
     enrichment,
     enrichment_curve,
     evaluate_pairs,
+    evaluate_splits,
     hidden_enrichment,
     interaction_folds,
+    similarity_clusters,
 )
 from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
@@ -68,6 +70,33 @@ def test_the_seed_decides(setting: str) -> None:
     first, again, other = (next(interaction_folds(PAIRS, setting, 10, seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.test, again.test)
     assert (first.test != other.test).any()
+
+
+def test_groups_are_hidden_whole() -> None:
+    groups = {drug: number // 4 for number, drug in enumerate(PAIRS.user_ids.tolist()[:20])}  # the last are alone
+    of_pairs = np.array([groups.get(drug, -drug) for drug in PAIRS.user_ids[PAIRS.user_index].tolist()])
+    for setting in ("cvs2", "cvs4"):
+        for split in interaction_folds(PAIRS, setting, 4, 1, drug_groups=groups):
+            assert not np.intersect1d(of_pairs[split.train], of_pairs[split.test]).size
+    clusters = similarity_clusters(alike(WHOLE.index))
+    assert clusters.nunique() == 3
+    assert similarity_clusters(alike(WHOLE.index), 0.7).nunique() == 24
+    with pytest.raises(DataError, match="square"):
+        similarity_clusters(pd.DataFrame([[1.0, 0.5]]))
+
+
+def test_everything_that_can_be_hidden_is_side_by_side() -> None:
+    found = evaluate_splits(DrugTargetAIR(n_rounds=2), WHOLE, alike(WHOLE.index), alike(WHOLE.columns), n_splits=3)
+    best = found[found["system"] == "DrugTargetAIR"].set_index("hidden")["average_precision"]
+    assert best.index.tolist() == [
+        "pairs",
+        "drugs",
+        "groups of drugs",
+        "targets",
+        "groups of targets",
+        "drugs and targets",
+    ]
+    assert best["groups of drugs"] < best["drugs"]  # of whole groups nothing is known
 
 
 # -------------------------------------------------------------------- measures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,30 @@ def test_a_new_drug_without_interactions_is_what_a_fit_predicts_that_knew_its_si
     np.testing.assert_array_equal(model.fold_in(zeros, RESEMBLING).scores_, found.scores_)
 
 
+def test_a_new_drug_is_lifted_as_a_refit_does_if_its_records_are_all_zeros() -> None:
+    """Of the drugs of the table some have one interaction and missing pairs, so others have theirs among these."""
+    table = TABLE.mask(np.random.default_rng(3).random(TABLE.shape) < 0.3)
+    for drug in ("d1", "d5", "d12"):  # with one interaction
+        table.loc[drug] = table.loc[drug].mask(table.loc[drug] == 1)
+        table.loc[drug, "t0"] = 1.0
+    table.loc["d20"] = table.loc["d20"].mask(table.loc["d20"] == 1)
+    known, how = alike(TABLE.index), DrugTargetAIR(regression_weight=0.3)
+    model, plain = copy.copy(how).fit(table, known), DrugTargetAIR(regression_weight=0.3)
+    zeros = pd.DataFrame(0.0, ["e0"], table.columns)
+    zeros["t0"] = np.nan
+    blank, alone = zeros.mask(zeros == 0), RESEMBLING.iloc[:1]
+    found = {}
+    for name, new in (("zeros", zeros), ("blank", blank)):
+        fitted = copy.copy(plain).fit(pd.concat([table, new]), square(known, alone))
+        found[name] = scores_of(fitted, new)
+        np.testing.assert_allclose(
+            model.fold_in(None if name == "blank" else new, alone).scores_, found[name], atol=1e-6
+        )
+    missing = zeros.isna().to_numpy()
+    np.testing.assert_allclose(found["zeros"][~missing], found["blank"][~missing], atol=1e-9)
+    assert (found["zeros"] > 1.1 * found["blank"])[missing].all()
+
+
 def test_a_copy_of_a_known_drug_has_about_its_answers() -> None:
     model = DrugTargetAIR().fit(TABLE)
     found = model.fold_in(NEW)
@@ -157,10 +182,9 @@ def test_new_rows_answer_all_questions_and_the_model_stays(side: str, similar: b
     figures = explanation.score, explanation.probability, explanation.deviation
     np.testing.assert_allclose(figures, row[["score", "probability", "deviation"]].astype(float), atol=1e-9)
     assert drug in explanation.interactions["drug"].tolist()
-    assert (
-        found.predict_proba(drug, target)
-        == model.calibration_.of_scores(found.open_scores_)[new.index.get_loc(drug), new.columns.get_loc(target)]
-    )
+    place = new.index.get_loc(drug), new.columns.get_loc(target)
+    missing = bool(np.isnan(new.to_numpy(dtype=float)[place]))
+    assert missing == (found.predict_proba(drug, target) == model.calibration_.of_scores(found.open_scores_)[place])
     deviations = found.predict(drug, list(new.columns), return_std=True)[1]
     assert (deviations > 0).all()
     low, high = found.predict_interval(drug, target)
