@@ -89,8 +89,17 @@ def test_the_error_of_the_first_item_is_raised_and_the_others_end(number):
     assert numbers() == before
 
 
+@pytest.fixture
+def _python_hears_ctrl_c():
+    """The handler of Python, which a library of a test before may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_python_hears_ctrl_c")
 def test_ctrl_c_ends_what_is_begun():
-    main, ended = threading.main_thread().ident, []
+    main, ended = threading.get_ident(), []
 
     def work(item: int) -> None:
         if threading.get_ident() == main and item:

@@ -174,8 +174,8 @@ class SingularValues:
     >>> model = AIR.for_completion(n_epochs=100, evaluate_every=50, device="cpu", random_state=0)
     >>> watch = SingularValues(model)
     >>> _ = model.fit(np.eye(4), callbacks=[watch])
-    >>> watch.to_frame().shape  # epochs 0, 50, four of the exact ones, 100
-    (7, 4)
+    >>> watch.epochs[0], watch.epochs[-1], watch.to_frame().shape[1]
+    (0, 100, 4)
     """
 
     def __init__(self, model: AIR, every: int = 1) -> None:
