@@ -132,7 +132,7 @@ def no_work(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("speed none", "expected cases of ratings, full-width, top-n, stream, updates, found 'none'"),
+        ("speed none", "expected cases of ratings, full-width, ranks, top-n, stream, updates, found 'none'"),
         ("speed full-width rows=3", "a parameter of speed full-width"),
         ("hosts lenskit", "expected cases of surprise, implicit, cornac, sklearn, found 'lenskit'"),
         ("scale training n_factors=3", r"found \['n_factors'\], which are sizes here"),
