@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -174,11 +173,12 @@ def screen(
     """Print the compounds of a library that most probably interact, best first, with the nearest known one."""
     from air_recsys.dti import DrugTargetAIR
     from air_recsys.dti import screen as screened
+    from air_recsys.storage.threads import cores
     from air_recsys.storage.writing import replace_file
 
     loaded = DrugTargetAIR.load(model)
     targets = None if target is None else options.as_ids(target, loaded.targets_.ids)
-    found = screened(loaded, library, targets, top, n_processes=processes or os.cpu_count() or 1)
+    found = screened(loaded, library, targets, top, n_processes=processes or cores())
     if out is not None:
         replace_file(out, found.to_csv(index=False).encode())
         typer.echo(f"wrote {out}")

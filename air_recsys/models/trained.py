@@ -333,8 +333,8 @@ class TrainedRecommender(SolvesRows):
         if not any(n_edges):
             return state
         residuals, data = state.residuals, state.data
-        where = ranks, resolve_device(self.device)
-        users, items = agreements(data, residuals, state.factors, n_edges, *where)
+        device = resolve_device(self.device)
+        users, items = agreements(data, residuals, state.factors, n_edges, ranks, device)
         shown = Snapshot.of([None if each is None else each.graph for each in (users, items)], data)
         state = replace(state, user_graph=shown.user_graph, item_graph=shown.item_graph)
         strength = 0.0 if state.chosen.kernels else self.settled(state.chosen.values).residual_strength

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from air_recsys import AIR
 from air_recsys.data.interactions import Interactions
@@ -94,7 +95,7 @@ def _kinds(root: Path, sizes: list[int], sweeps: int) -> dict[str, Callable[[], 
 
 
 def _trained(model: Any, data: Any, number: int) -> list[np.ndarray]:
-    with threads(number), warnings.catch_warnings():
+    with threads(number), threadpool_limits(min(number, cores()), user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ParameterWarning)  # of more threads than cores
         return [*model.fit(data).factors_.arrays()]
 

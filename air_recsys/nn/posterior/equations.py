@@ -212,7 +212,7 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
     """
     precision, right = _with_prior(found, scale, prior_mean, prior_precision)
-    # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
+    # The transpose of a symmetric matrix in rows is the same one in columns, which LAPACK takes as it is.
     cholesky, codes = torch.linalg.cholesky_ex(symmetric(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)

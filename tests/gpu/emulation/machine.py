@@ -6,7 +6,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import torch
 
@@ -101,26 +102,25 @@ def switched_on(made: Machine) -> Iterator[None]:
         _present.clear()
 
 
-@contextmanager
-def watched() -> Iterator[Waits]:
+def watched() -> AbstractContextManager[Waits]:
     """Return how often the host waits within the block."""
-    state = machine()
-    before, state.waits = state.waits, Counter()
-    try:
-        yield state.waits
-    finally:
-        state.waits = before
+    return _counted("waits")
+
+
+def launched() -> AbstractContextManager[Counter[str]]:
+    """Return what the device is given within the block."""
+    return _counted("launches")
 
 
 @contextmanager
-def launched() -> Iterator[Counter[str]]:
-    """Return what the device is given within the block."""
-    state = machine()
-    before, state.launches = state.launches, Counter()
+def _counted(name: str) -> Iterator[Any]:
+    state, counts = machine(), Counter()
+    before = getattr(state, name)
+    setattr(state, name, counts)
     try:
-        yield state.launches
+        yield counts
     finally:
-        state.launches = before
+        setattr(state, name, before)
 
 
 class DeviceContext:
