@@ -152,7 +152,7 @@ def test_the_check_sees_what_it_should(source, importer, forbidden):
 
 
 def test_the_page_of_the_architecture_names_the_layers():
-    text = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (PACKAGE.parent / "docs" / "making" / "architecture.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in text.split("## ")[1].splitlines() if line.startswith("| `")]
     assert [set(re.findall(r"`(\w+)`", row)) for row in rows] == list(LAYERS)
 

@@ -198,8 +198,8 @@ def shown(row):
     return f"{row['nmae']:.{decimals}f} ± {row['nmae s.e.']:.{decimals}f}"
 
 
-def test_the_column_of_untouched_presets_of_the_docs_is_that_of_their_result_file():
-    lines = (REPORTS.parents[1] / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
+def test_the_column_of_untouched_presets_of_the_paper_page_is_that_of_their_result_file():
+    lines = (REPORTS / "paper.md").read_text(encoding="utf-8").splitlines()
     table = [cells(line) for line in lines if line.startswith("|")]
     column = table[0].index("preset, untouched")
     results = json.loads((RESULTS / "reproduction" / "untouched.json").read_text(encoding="utf-8"))["reports"][0][

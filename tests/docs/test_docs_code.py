@@ -47,7 +47,7 @@ LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAG
 CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
 LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
 QUICK = {"train", "evaluate", "compare", "recommend", "predict", "similar", "explain", "graph", "report", "inpaint"}
-AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
+AS_WRITTEN = {"docs/making/walk.md"}  # it says what a whole training ends in
 # A notebook whose cells run here, and not when the site is built: it trains for long.
 SHORTER = {"docs/plots.md": (("n_epochs=6000", "n_epochs=60"), ("(400, 1200, 2400, 4000)", "(4, 12, 24, 40)"))}
 CELL_HEAD = re.compile(r"\A(---\n.*?^---\n|(?::.*\n)+)", re.DOTALL | re.MULTILINE)
@@ -213,7 +213,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "README.md": opened,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
-    "docs/top-n.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
+    "docs/exporting.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
     "docs/compare.md": compared,
     "docs/checkpoints.md": lambda: opened(ratings=table()),
     "docs/gpu-and-scale.md": lambda: opened("data"),
@@ -310,7 +310,7 @@ def test_the_code_of_a_page_runs(page, empty, files, request):
     shutil.copytree(files, empty, dirs_exist_ok=True)
     if name_of(page) not in AS_WRITTEN:
         request.getfixturevalue("quick")
-    if name_of(page) == "docs/top-n.md":
+    if name_of(page) == "docs/exporting.md":
         request.getfixturevalue("in_process")
     with joblib.parallel_config("threading"):  # workers of their own would import everything again
         run_page(page, {"__name__": "page", **SETTINGS.get(name_of(page), dict)()})

@@ -63,7 +63,7 @@ def test_every_role_names_an_object():
 def test_every_picture_is_shown_on_a_page_and_has_a_command():
     shown = {(page.parent / target).resolve() for page in PAGES for target in links(page)}
     assert {path.relative_to(DOCS).as_posix() for path in IMAGES if path not in shown} == set()
-    table = TEXTS[DOCS / "contributing.md"].split("| picture | command |")[1]
+    table = TEXTS[DOCS / "making" / "contributing.md"].split("| picture | command |")[1]
     named = re.findall(r"`([\w./-]+(?:\.png|/))`", table)
     pictures = [path.relative_to(DOCS / "images").as_posix() for path in IMAGES]
     assert [name for name in pictures if not name.startswith(tuple(named))] == []
@@ -196,7 +196,7 @@ def entered(run: Callable[[], None]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("heading", "walk"), [("A rating", rating), ("A like", like)])
 def test_a_run_enters_every_stay_in_its_order_and_none_is_a_private_hook(heading, walk, tmp_path):
-    stays = STAY.findall(TEXTS[DOCS / "walk.md"].split(f"\n## {heading}\n")[1].split("\n## ")[0])
+    stays = STAY.findall(TEXTS[DOCS / "making" / "walk.md"].split(f"\n## {heading}\n")[1].split("\n## ")[0])
     assert [int(number) for number, *_ in stays] == list(range(1, len(stays) + 1))
     assert 10 <= len(stays) <= 20
     names = [function.rpartition(".")[2] for *_, function in stays]

@@ -17,7 +17,7 @@ from sphinx.util.inventory import InventoryFile  # noqa: E402
 
 import air_recsys  # noqa: E402
 
-PRIVATE = {"cli", "data", "nn", "storage", "training"}  # rooms without a public name, see docs/architecture.md
+PRIVATE = {"cli", "data", "nn", "storage", "training"}  # rooms without a public name, see docs/making/architecture.md
 PUBLIC = ["air_recsys"] + [
     f"air_recsys.{module.name}"
     for module in pkgutil.iter_modules(air_recsys.__path__)
@@ -39,7 +39,7 @@ site = Sphinx(docs, docs, target, f"{target}/doctrees", "html", changes, status=
 site.build()
 sys.exit(site.statuscode)
 """
-EQUATIONS = DOCS / "mathematics.md"
+EQUATIONS = DOCS / "making" / "mathematics.md"
 WIDE = ["index", "start", "ratings", "dti", "graphs", "measured", "compare", "similarities", "plots", "api/air"]
 MADE = runpy.run_path(str(DOCS / "_ext" / "made_library.py"))
 
@@ -82,7 +82,7 @@ def test_the_reference_has_every_public_name(site):
 
 
 def test_equations_are_drawn_by_the_browser_and_pages_ask_the_network_for_nothing(site):
-    page = (site / "mathematics.html").read_text(encoding="utf-8")
+    page = (site / "making" / "mathematics.html").read_text(encoding="utf-8")
     assert page.count('display="block"') == EQUATIONS.read_text(encoding="utf-8").count("$$") // 2
     assert re.findall(r"<script[^>]*mathjax", page, re.IGNORECASE) == []
     for page in site.rglob("*.html"):
