@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "mathml",
     "docstrings",
+    "reports",
     "story",
 ]
 exclude_patterns = ["_*"]
@@ -57,6 +58,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_sidebars = {"index": [], "start": [], "changelog": []}
 html_copy_source = False
+html_search_scorer = str(HERE / "_ext" / "scorer.js")
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "air_recsys"},

@@ -138,11 +138,10 @@ def explorer() -> Names:
 
 def ranking() -> Names:
     liked = table().query("rating > 3").replace({"item 1": "x", "item 2": "z"})
-    liked.to_csv("likes.csv", index=False)
+    liked[["user", "item"]].to_csv("likes.csv", index=False)
     columns = {"users": liked["user"], "items": liked["item"], "times": np.arange(len(liked))}
     kinds = {item: f"kind {place % 3}" for place, item in enumerate(liked["item"].unique())}
-    given = {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR}
-    return given | columns | {"genres": kinds, "brands": kinds}
+    return {"user_ids": FOUR} | columns | {"genres": kinds, "brands": kinds}
 
 
 def compared() -> Names:
@@ -156,7 +155,29 @@ def compared() -> Names:
     return opened(Interactions=Interactions, table=ratings)
 
 
+def featured() -> Names:
+    """Ratings of films with genres and years; nobody has rated the last ones."""
+    rated = table(60, 36, 0.4).assign(item=lambda frame: frame["item"].str.replace("item ", "film"))
+    rated.to_csv("ratings.csv", index=False)
+    films = pd.DataFrame({"item": [f"film{number}" for number in range(40)], "year": np.arange(1950, 1990)})
+    films.assign(genres=["Drama|War", "Comedy"] * 20).to_csv("films.csv", index=False)
+    return {}
+
+
+def dated() -> Names:
+    """Ratings of five sittings of each user, with moods."""
+    rated, rng = table(60, 60), np.random.default_rng(0)
+    sitting = rng.integers(0, 5, len(rated))
+    moods = 0.7 * rng.standard_normal((60, 5))[rated["user"].factorize()[0], sitting]
+    seconds = 1_600_000_000 + 500_000 * sitting + rng.integers(0, 60, len(rated))
+    rated.assign(rating=rated["rating"] + moods + 5, seconds=seconds).to_csv("ratings.csv", index=False)
+    return {}
+
+
 def drugs() -> Names:
+    names = ["aspirin", "ibuprofen", "caffeine", "theophylline"], ["COX1", "COX2", "A1", "A2A"]
+    known = [[1, 1, 0, None], [1, 0, 0, 0], [0, 0, 1, 1], [0, None, 1, 0]]
+    pd.DataFrame(known, *names).to_csv("table.csv")
     datasets.load_yamanishi = lambda *_: studied("D00283", ["hsa1812", "hsa1813"], 0, 0)
     datasets.load_davis = lambda *_: studied("11314340", ["AAK1", "YES"], 6, 0.2)
     return {"root": "data"}
@@ -214,6 +235,8 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
     "docs/exporting.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
+    "docs/features.md": featured,
+    "docs/time.md": dated,
     "docs/compare.md": compared,
     "docs/checkpoints.md": lambda: opened(ratings=table()),
     "docs/gpu-and-scale.md": lambda: opened("data"),

@@ -30,7 +30,7 @@ BUILD = """
 import sys
 from sphinx.application import Sphinx
 changes = {
-    "extensions": ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "mathml", "docstrings"],
+    "extensions": ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "mathml", "docstrings", "reports"],
     "nb_execution_excludepatterns": [sys.argv[3]],
     "suppress_warnings": ["myst-nb.lexer"],  # of its cells
 }
@@ -41,6 +41,43 @@ sys.exit(site.statuscode)
 """
 EQUATIONS = DOCS / "making" / "mathematics.md"
 WIDE = ["index", "start", "ratings", "dti", "graphs", "measured", "compare", "similarities", "plots", "api/air"]
+# What people look for, and the page that answers it.
+QUESTIONS = {
+    "weights": "data",
+    "delete": "fold-in",
+    "cold start": "fold-in",
+    "save": "exporting",
+    "GPU": "gpu-and-scale",
+    "forget user": "fold-in",
+    "new items": "fold-in",
+    "confidence interval": "ratings",
+    "CSV": "exporting",
+    "SQL": "exporting",
+    "Parquet": "exporting",
+    "faiss": "exporting",
+    "explain": "explanations",
+    "probability": "explanations",
+    "similar items": "graphs",
+    "communities": "graphs",
+    "genres": "features",
+    "timestamp": "time",
+    "purchases": "ranking",
+    "plays": "ranking",
+    "diversity": "ranking",
+    "SMILES": "dti",
+    "compare": "compare",
+    "HTTP": "serving",
+    "memory": "gpu-and-scale",
+    "checkpoint": "checkpoints",
+    "pickle": "trust",
+    "missing values": "data",
+    "tune": "tuning",
+    "implicit": "adapters/implicit",
+}
+FIRST = ("weights", "delete", "cold start", "save", "GPU")  # the first result of all
+ANSWERS = """
+return arguments[0].map((query) => Search._performSearch(...Search._parseQuery(query)).reverse().map(([page]) => page));
+"""
 MADE = runpy.run_path(str(DOCS / "_ext" / "made_library.py"))
 
 
@@ -109,13 +146,42 @@ def test_tables_and_code_scroll_on_a_phone_and_pages_do_not(site):
             assert browser.execute_script(overflow) == [390, []], page
 
 
+def test_thirty_questions_are_answered_by_the_search_and_within_two_clicks(site):
+    from browsers import chromium
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def linked(page):
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        return {target for target in re.findall(r'href="([^"#:]+)\.html', text) if (site / f"{target}.html").exists()}
+
+    near = linked("index").union(*(linked(page) for page in linked("index") if "/" not in page))
+    assert set(QUESTIONS.values()) <= near
+    with chromium() as browser:
+        browser.get((site / "search.html").as_uri() + "?q=weights")
+        WebDriverWait(browser, 20).until(lambda driver: driver.execute_script("return Search.hasIndex()"))
+        found = dict(zip(QUESTIONS, browser.execute_script(ANSWERS, list(QUESTIONS)), strict=True))
+    assert {query: found[query][:3] for query, page in QUESTIONS.items() if page not in found[query][:3]} == {}
+    assert [query for query in FIRST if found[query][0] != QUESTIONS[query]] == []
+
+
+def test_the_reference_shows_of_models_what_people_call(site):
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
+    shown = {name for kind in ("py:method", "py:property") for name in inventory.data[kind]}
+    of_air = {name.removeprefix("air_recsys.AIR.") for name in shown if name.startswith("air_recsys.AIR.")}
+    assert {"fit", "predict", "recommend", "item_graph_", "save"} <= of_air
+    assert of_air.isdisjoint({"engine", "spread_epochs", "check_fitted", "factors_", "take_state"})
+    from docstrings import PEOPLE_CALL
+
+    assert {name.rpartition(".")[2] for name in shown} >= PEOPLE_CALL
+
+
 def test_every_equation_has_its_code():
     sections = EQUATIONS.read_text(encoding="utf-8").split("\n## ")
     without = [part.splitlines()[0] for part in sections if "$$" in part and "{py:" not in part]
     assert without == []
 
 
-@pytest.mark.parametrize("name", ["mathml", "docstrings", "made_library"])
+@pytest.mark.parametrize("name", ["mathml", "docstrings", "reports", "made_library"])
 def test_the_examples_of_the_extensions(name, monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "_ext")
     tried = doctest.testmod(importlib.import_module(name))
