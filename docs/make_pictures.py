@@ -1,7 +1,7 @@
 """Makes pictures of the demo, the report and the explorer: ``python docs/make_pictures.py [demo report explorer]``.
 
-The pictures of the paper and of speed come from their own commands, see docs/making/contributing.md. Report and explorer need
-chromium and chromedriver. All data are generated, and all titles are made up.
+The pictures of the paper and of speed come from their own commands, see docs/making/contributing.md. Report and
+explorer need chromium and chromedriver. All data are generated, and all titles are made up.
 """
 
 from __future__ import annotations

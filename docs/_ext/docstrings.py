@@ -11,22 +11,20 @@ from sphinx.application import Sphinx
 _QUOTED = re.compile(r"(``.*?``|`[^`]*`)")
 _SOURCE = re.compile(r"Sources?( of the \w+)?: ")
 # What the reference shows of models and of what they return, besides fitted attributes.
-PEOPLE_CALL = frozenset(
-    (
-        "auto for_completion for_interactions for_likes for_ratings fit partial_fit forget fold_in learn_lists complete "
-        "predict predict_interval predict_proba predict_table uncertainty recommend new_interactions held_out "
-        "explain feature_effects similar_items similar_users score memory_plan get_params set_params save load to_faiss "
-        "queries search parts prose to_dict total others likes dislikes users items edges close"
-    ).split()
-)
-_INSIDE = frozenset("carried_ carried_errors_ factors_ knows_deviations_ open_scores_ transform_graphs_".split())
-_INSIDE_DATA = frozenset(
-    "alike among checked divided on_scale over taking strongest_first times_to_csr without_ratings".split()
-)
+_CALLED = """
+auto for_completion for_interactions for_likes for_ratings fit partial_fit forget fold_in learn_lists complete
+predict predict_interval predict_proba predict_table uncertainty recommend new_interactions held_out
+explain feature_effects similar_items similar_users score memory_plan get_params set_params save load to_faiss
+queries search parts prose to_dict total others likes dislikes users items edges close
+"""
+PEOPLE_CALL = frozenset(_CALLED.split())
+_LEARNED_INSIDE = {"carried_", "carried_errors_", "factors_", "knows_deviations_", "open_scores_", "transform_graphs_"}
+_OF_DATA = "alike among checked divided on_scale over taking strongest_first times_to_csr without_ratings"
+_INSIDE_DATA = frozenset(_OF_DATA.split())
 
 
 def skip(app: Sphinx, what: str, name: str, member: Any, skipped: bool, options: object) -> bool | None:
-    """Return True for what a class has from scikit-learn or a host, for aliases of fields and for internals; else None."""
+    """Return True for what a class has from scikit-learn or a host, aliases of fields and internals; else None."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     module = getattr(function, "__module__", None) or "air_recsys"
     alias = (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
@@ -43,7 +41,7 @@ def is_inside(name: str, module: str) -> bool:
     [False, True, False, True]
     """
     if module.startswith("air_recsys.models."):
-        return name in _INSIDE or not (name in PEOPLE_CALL or name.endswith("_"))
+        return name in _LEARNED_INSIDE or not (name in PEOPLE_CALL or name.endswith("_"))
     return name in _INSIDE_DATA
 
 

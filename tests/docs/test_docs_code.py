@@ -1,4 +1,4 @@
-"""The code of every page and every example runs, in an empty folder; what a page says it prints, it prints.
+"""The code of every page, notebook and example runs, in an empty folder; what a page says it prints, it prints.
 
 What each page takes for granted, small files and names in its code, is made here. The cells of the short notebooks run
 when the site is built, see test_docs_site.py.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import json
 import os
 import re
 import runpy
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -42,6 +44,7 @@ from air_recsys.datasets import DrugTargetData
 from air_recsys.models.presets import PRESETS, Preset
 from air_recsys.models.solvers import SOLVERS
 
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
 CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
@@ -337,6 +340,44 @@ def test_the_code_of_a_page_runs(page, empty, files, request):
         request.getfixturevalue("in_process")
     with joblib.parallel_config("threading"):  # workers of their own would import everything again
         run_page(page, {"__name__": "page", **SETTINGS.get(name_of(page), dict)()})
+
+
+WITHOUT = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {!r}:
+            raise ModuleNotFoundError(f"No module named {{name}}", name=name)
+sys.meta_path.insert(0, Without())
+"""
+
+
+def cells(notebook: Path) -> list[str]:
+    """The code of the cells of a notebook without outputs."""
+    found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in found if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] for cell in code)
+    return ["".join(cell["source"]) for cell in code]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_runs_by_itself_and_leaves_nothing_behind(notebook, empty):
+    names: Names = {"__name__": "notebook"}
+    for place, code in enumerate(cells(notebook)):
+        exec(compile(code, f"{notebook.name}, cell {place}", "exec"), names)
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking", "extra"), [("graphs", "matplotlib", "viz"), ("replacing", "surprise", "surprise")]
+)
+def test_a_notebook_without_its_extra_ends_with_a_line_that_names_it(name, lacking, extra, empty):
+    """In a process of its own, in which the extra cannot be imported."""
+    code = "\n".join([WITHOUT.format(lacking), *cells(ROOT / f"docs/notebooks/{name}.ipynb")])
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=empty)
+    assert ended.returncode == 1
+    assert f"[{extra}]" in ended.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -24,6 +24,7 @@ PUBLIC = ["air_recsys"] + [
     if module.ispkg and module.name not in PRIVATE
 ]
 LONG = "plots.md"  # its cells run in test_docs_code.py, shortened
+IN_PROCESS = (LONG, "notebooks/*")  # those of notebooks run there, too, without a kernel for each
 NOTEBOOKS = [page for page in PAGES if page.name != LONG and any(block.language == CELL for block in blocks(page))]
 # Without pages of source code, and without the explorer of the made library, which is tested below.
 BUILD = """
@@ -31,7 +32,7 @@ import sys
 from sphinx.application import Sphinx
 changes = {
     "extensions": ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "mathml", "docstrings", "reports"],
-    "nb_execution_excludepatterns": [sys.argv[3]],
+    "nb_execution_excludepatterns": sys.argv[3:],
     "suppress_warnings": ["myst-nb.lexer"],  # of its cells
 }
 docs, target = sys.argv[1:3]
@@ -76,15 +77,17 @@ QUESTIONS = {
 }
 FIRST = ("weights", "delete", "cold start", "save", "GPU")  # the first result of all
 ANSWERS = """
-return arguments[0].map((query) => Search._performSearch(...Search._parseQuery(query)).reverse().map(([page]) => page));
+const pages = (query) => Search._performSearch(...Search._parseQuery(query)).reverse().map(([page]) => page);
+return arguments[0].map(pages);
 """
+CALLED = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["PEOPLE_CALL"]
 MADE = runpy.run_path(str(DOCS / "_ext" / "made_library.py"))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     target = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-c", BUILD, str(DOCS), str(target), LONG]
+    command = [sys.executable, "-c", BUILD, str(DOCS), str(target), *IN_PROCESS]
     built = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert built.returncode == 0, built.stderr
     return target
@@ -170,9 +173,7 @@ def test_the_reference_shows_of_models_what_people_call(site):
     of_air = {name.removeprefix("air_recsys.AIR.") for name in shown if name.startswith("air_recsys.AIR.")}
     assert {"fit", "predict", "recommend", "item_graph_", "save"} <= of_air
     assert of_air.isdisjoint({"engine", "spread_epochs", "check_fitted", "factors_", "take_state"})
-    from docstrings import PEOPLE_CALL
-
-    assert {name.rpartition(".")[2] for name in shown} >= PEOPLE_CALL
+    assert {name.rpartition(".")[2] for name in shown} >= CALLED
 
 
 def test_every_equation_has_its_code():
