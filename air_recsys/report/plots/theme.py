@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+from air_recsys.storage.validation import check_choice, import_extra, needs_extra
 
-from air_recsys.storage.validation import check_choice, import_extra
-
+with needs_extra("viz"):
+    from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure
 
 
 INKS = {"light": "#1c2126", "dark": "#e4e8ec", "auto": "#777d85"}
