@@ -59,7 +59,7 @@ def predict(
     from air_recsys.storage.writing import replace_file
 
     if (pairs is None) == (not user or not item):
-        raise ParameterError("expected --user with --item, or --pairs alone")
+        raise ParameterError("expected --user with --item, or --pairs without them")
     if pairs is None:
         options.refuse_unread("predict without --pairs", *options.FORMS, *options.PAIR_COLUMNS)
     loaded = Recommender.load(model)

@@ -50,7 +50,7 @@ def compare(
         register, and models of your own, which have ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or
         ``lists(users, n)`` by positions, or both, or are an algorithm of Surprise or a model of implicit; they are
         copied before each training. The others are tested against the first one. A table, or the path of its file, has
-        lists that another program made from the training part alone: columns user and item, and rank or score, or
+        lists that another program made from only the training part: columns user and item, and rank or score, or
         else its rows in order; or with a column rating what it predicts for all test pairs. None is the installed
         ones of `FOR_RATINGS` or `FOR_LIKES`, in the same module.
     data : Interactions, DataFrame, SciPy sparse matrix or ndarray

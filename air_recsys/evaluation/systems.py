@@ -81,7 +81,7 @@ def rating_systems(
 def comparable_systems(
     changes: Mapping[str, Any] | None = None, seed: int = 0, split: Any = None, *, threads: int = 1
 ) -> dict[str, System]:
-    """All systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
+    """All systems that `compare` knows by name: `rating_systems`, and those that only make lists.
 
     For a `split` "time" or "last" `GraphRanker` chooses its settings on parts of that kind. `threads` are those of the
     models of implicit; 0 are all.

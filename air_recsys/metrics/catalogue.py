@@ -37,7 +37,7 @@ def coverage(recommended: Any, n_items: int) -> float:
 
 
 def gini(recommended: Any, n_items: int) -> float:
-    r"""Return the Gini coefficient of how often each item is recommended: 0 if all alike, towards 1 if one alone.
+    r"""Return the Gini coefficient of how often each item is recommended: 0 if all alike, near 1 if only one item is.
 
     .. math:: \frac{\sum_{j=1}^n (2j - n - 1)\, c_{(j)}}{n \sum_j c_{(j)}}
 

@@ -238,7 +238,7 @@ class Sweeping(Solver):
             if isinstance(getattr(self, name), float | int) and getattr(self, name) != 0:
                 raise ParameterError(
                     f"{name} of {type(self).__name__} must be 'auto' or 0, found {getattr(self, name)}: "
-                    "a strength is read by Adam alone"
+                    "only Adam reads a strength"
                 )
         super().check()
 

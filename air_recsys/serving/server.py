@@ -100,7 +100,7 @@ def listen(address: Address) -> socket.socket:
     if not address.public and not ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback:
         raise ParameterError(
             f"{place} can be reached from other machines, and the service has no passwords and no encryption: put a "
-            "server with both before it, or say --public where all of the network may ask"
+            "server with both before it, or pass --public if everybody on the network may ask"
         )
     try:
         return socket.create_server((str(where[0]), int(where[1])), family=family, backlog=1024)

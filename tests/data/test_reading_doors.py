@@ -308,7 +308,7 @@ def test_a_user_and_its_items_per_line(tmp_path):
     with pytest.raises(AirRecsysError, match="no ratings"):
         read_ratings(path, columns=["user", "item", "..."])
     path.write_text("ann,x,y\nbob,x\ncat\n")
-    with pytest.warns(DataWarning, match="1 lines with a user alone"):
+    with pytest.warns(DataWarning, match="1 lines with a user and no items"):
         assert read_ratings(path, rating=None, columns=["user", "item", "..."]).n_ratings == 3
     path.write_text("ann,x,,y\n")
     with pytest.raises(AirRecsysError, match="line 1: expected a user and its items"):

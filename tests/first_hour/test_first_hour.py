@@ -78,7 +78,7 @@ def test_a_table_of_pairs_is_scored_row_by_row(room: Path) -> None:
     found = pd.read_csv(room / "scores.csv")
     assert found["user"].tolist() == pairs["User"].tolist()
     np.testing.assert_allclose(found["score"], AIR.load(room / "jokes.air").predict(found["user"], found["item"]))
-    refuses(f"air-recsys predict {room}/jokes.air --user u00", "expected --user with --item, or --pairs alone")
+    refuses(f"air-recsys predict {room}/jokes.air --user u00", "expected --user with --item, or --pairs without them")
 
 
 def test_new_ratings_have_to_lie_on_the_scale(room: Path) -> None:

@@ -203,7 +203,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (langevin, {"solver__n_sweeps": 0}, "n_sweeps must be"),
     (langevin, {"solver__pattern_features": -1}, "pattern_features must be"),
     (langevin, {"solver": "gibbs"}, "solver must be 'adam', 'variational', 'langevin' or an object such as Adam"),
-    (langevin, {"solver__user_graph_reg": 0.5}, "must be 'auto' or 0, found 0.5: a strength is read by Adam alone"),
+    (langevin, {"solver__user_graph_reg": 0.5}, "must be 'auto' or 0, found 0.5: only Adam reads a strength"),
     (langevin, {"graph_refresh": 5}, "Langevin does not read graph_refresh, Adam does: leave it out, or give solver="),
     (RATINGS, {"adjacency": "global_sum"}, "Variational does not read adjacency, Adam does: leave it out"),
     (langevin, {"n_factors": None}, "Langevin needs n_factors, a number or 'auto', found None, which is full width"),

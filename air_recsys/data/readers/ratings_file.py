@@ -168,7 +168,7 @@ def _source(
     if file.is_file() and not is_parquet(file):
         return _source_of_text(file, names, writing, columns)
     if columns is not None:
-        raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
+        raise ParameterError(f"columns are for files of text, found {file.name}, which names its columns itself")
     found, header = find_columns(file, names)
     if found is not None:
         names.tell(found, header)

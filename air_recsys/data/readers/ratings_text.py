@@ -84,7 +84,7 @@ def read_lists(path: Path, names: ColumnNames, writing: Writing, passed: Passed)
         items += liked
         alone += not liked
     if alone:
-        warnings.warn(f"{path}: {alone} lines with a user alone are left out", DataWarning, stacklevel=5)
+        warnings.warn(f"{path}: {alone} lines with a user and no items are left out", DataWarning, stacklevel=5)
     columns = RatingColumns(path, names, convert=as_integers)
     for ids, texts in ((columns.users, users), (columns.items, items)):
         codes, distinct = pd.factorize(np.array(texts, dtype=object))

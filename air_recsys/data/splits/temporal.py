@@ -161,6 +161,6 @@ def _check_hidden(hidden: np.ndarray, counts: np.ndarray) -> None:
         raise DataError("expected users with at least two ratings, found none")
     if not counts[~hidden].any():
         raise DataError(
-            f"expected users to train on beside the {np.count_nonzero(hidden)} hidden one(s), found none with "
+            f"expected users to train on besides the {np.count_nonzero(hidden)} hidden one(s), found none with "
             "ratings; lower test_user_fraction, or add users"
         )

@@ -27,7 +27,7 @@ class CommonQuestions(SaysWhatItLacks):
 
     unanswered: ClassVar = {
         "feature_effects": "no effects of features",
-        "uncertainty": "deviations of pairs alone (predict(..., return_std=True))",
+        "uncertainty": "deviations of pairs only (predict(..., return_std=True))",
     }
     drugs_: IdIndex
     targets_: IdIndex

@@ -100,12 +100,12 @@ def check_new(axis: int, new: Interactions | None, data: Interactions, known: Se
     (own, own_ids), (other, other_ids) = list(zip(known, (data.user_ids, data.item_ids), strict=True))[:: 1 - 2 * axis]
     if len(other_ids) > len(other):
         unknown = other_ids[len(other) :].tolist()
-        raise UnknownIdError(other.kind, unknown, f"partial_fit takes new ones in beside new {own.kind}s")
+        raise UnknownIdError(other.kind, unknown, f"partial_fit takes in new ones together with new {own.kind}s")
     given = own_ids[:0] if new is None else (new.user_ids, new.item_ids)[axis]
     again = given[own.lookup(given) >= 0].tolist()
     if again or len(own_ids) == len(own):
         found = f"known ones, such as {quoted(again[0])}" if again else "none"
-        raise DataError(f"expected new {own.kind}s alone, found {found}: partial_fit takes in pairs of known ones")
+        raise DataError(f"expected only new {own.kind}s, found {found}: partial_fit takes in pairs of known ones")
 
 
 def new_alone(data: Interactions, own: tuple[slice, slice]) -> Interactions:

@@ -267,9 +267,9 @@ def test_a_model_of_weights_takes_pairs_without() -> None:
 @pytest.mark.parametrize(
     ("new", "how", "told"),
     [
-        (WIDE.iloc[:1], {}, "expected new drugs alone, found known ones, such as 'drug 0': partial_fit"),
-        (None, {}, "expected new drugs alone, found none"),
-        (None, {"drug_similarity": SIMILARITY}, "expected new drugs alone, found none"),
+        (WIDE.iloc[:1], {}, "expected only new drugs, found known ones, such as 'drug 0': partial_fit"),
+        (None, {}, "expected only new drugs, found none"),
+        (None, {"drug_similarity": SIMILARITY}, "expected only new drugs, found none"),
         (WIDE.iloc[:1].set_axis(["new"]), {"side": "item"}, "drug id.* 'new'; partial_fit takes new ones in"),
         (WIDE.iloc[:1].set_axis(["new"]).assign(other=1), {}, "target id.* 'other'; partial_fit takes new ones in"),
         (WIDE.iloc[:1].set_axis(["new"]) * 3, {}, "expected 1 for pairs that interact"),
