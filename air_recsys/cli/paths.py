@@ -104,7 +104,7 @@ class CommandOfFiles(TyperCommand):
         files = {name: value for name, value in ctx.params.items() if isinstance(value, Path)} | outputs
         values = [word.partition("=")[2] if word[:2] == "--" and "=" in word else word for word in ctx.meta[_WORDS]]
         if "" in values and Path() in files.values():
-            raise ParameterError("expected the name of a file, found an empty one, as of a variable that is not set")
+            raise ParameterError("expected the name of a file, found an empty one: is a variable not set?")
         if [*files.values()].count(_STANDARD) > 1:
             raise ParameterError("expected - for one file, found it for several: the standard input is read once")
         names = {each.name: _shown(each) for each in self.params}

@@ -72,7 +72,7 @@ def left_of(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
     if not asked:
         raise DataError("expected users, items or pairs to forget, found none")
     if not mask.any():
-        raise DataError("expected ratings that are left, found none: a model of nothing is a new one")
+        raise DataError("expected ratings that are left, found none: nothing would be left to know")
     lost = (np.unique(index[~mask]) for index in (data.user_index, data.item_index))
     touched = [np.flatnonzero(np.isin(rows, each)) for rows, each in zip(stay, lost, strict=True)]
     return Left(data.select(mask).over(*stay), *stay, *touched)

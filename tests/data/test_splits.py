@@ -376,7 +376,7 @@ def test_fractions_lie_between_zero_and_one(fraction):
         (lambda: user_holdout(grid(2, 2), 2), DataError, "both sides of the split, found 4 for training and 0"),
         (lambda: cold_both_folds(grid(3, 3), 4), DataError, "expected at least 4 users with ratings, one per fold"),
         (lambda: strong_generalisation(grid(3, 1)), DataError, "users with at least two ratings, found none"),
-        (lambda: strong_generalisation(grid(2, 3), 0.9), DataError, r"beside the 2 hidden one\(s\), found none"),
+        (lambda: strong_generalisation(grid(2, 3), 0.9), DataError, r"besides the 2 hidden one\(s\), found none"),
         (
             lambda: strong_generalisation(grid(3, 3), 1),
             ParameterError,
