@@ -164,6 +164,8 @@ def featured() -> Names:
     rated.to_csv("ratings.csv", index=False)
     films = pd.DataFrame({"item": [f"film{number}" for number in range(40)], "year": np.arange(1950, 1990)})
     films.assign(genres=["Drama|War", "Comedy"] * 20).to_csv("films.csv", index=False)
+    alike = np.equal.outer(np.arange(40) % 2, np.arange(40) % 2).astype(float)
+    pd.DataFrame(alike, films["item"], films["item"]).to_csv("similar.csv")
     return {}
 
 
@@ -239,6 +241,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/ranking.md": ranking,
     "docs/exporting.md": lambda: opened("model", user_ids=FOUR, positions=np.array([0, 1]), out_of_stock=["item 1"]),
     "docs/features.md": featured,
+    "docs/similarities.md": featured,
     "docs/time.md": dated,
     "docs/compare.md": compared,
     "docs/checkpoints.md": lambda: opened(ratings=table()),

@@ -41,7 +41,20 @@ site.build()
 sys.exit(site.statuscode)
 """
 EQUATIONS = DOCS / "making" / "mathematics.md"
-WIDE = ["index", "start", "ratings", "dti", "graphs", "measured", "compare", "similarities", "plots", "api/air"]
+WIDE = [
+    "index",
+    "start",
+    "ratings",
+    "ranking",
+    "dti",
+    "graphs",
+    "measured",
+    "compare",
+    "similarities",
+    "plots",
+    "exporting",
+]
+WIDE += ["api/air", "making/index", "notebooks/replacing"]
 # What people look for, and the page that answers it.
 QUESTIONS = {
     "weights": "data",
