@@ -16,7 +16,8 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
-from air_recsys.graphs.spectral import by_size, louvain
+from air_recsys.graphs.louvain import louvain
+from air_recsys.graphs.spectral import by_size
 
 N_BANDS = 10
 _N_NEIGHBORS = 20  # of the graphs by pattern and by values

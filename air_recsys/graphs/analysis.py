@@ -14,7 +14,8 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
 from air_recsys.graphs.naming import traits_of
-from air_recsys.graphs.spectral import louvain, spectral_communities
+from air_recsys.graphs.louvain import louvain
+from air_recsys.graphs.spectral import spectral_communities
 from air_recsys.graphs.weighted import WeightedGraph
 from air_recsys.storage.markup import bar, card, card_table
 from air_recsys.storage.validation import check_choice, check_integer, check_real
