@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ _ALL_STEP_EDGES = 60_000  # of all earlier steps
 _MAX_COMMUNITIES = 300  # in the graph of communities
 _EDGES_PER_COMMUNITY = 3
 ISOLATED = -1
+N_STAGES = 3
 
 
 def graph_content(
@@ -33,12 +34,15 @@ def graph_content(
     snapshots: Mapping[int, SimilarityGraph],
     max_nodes: int,
     ratings: Interactions | None = None,
+    tell: Callable[[str], None] = lambda stage: None,
 ) -> dict[str, Any]:
     """Return the ids, labels, attributes, positions, steps and names of communities of one graph.
 
     `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
-    than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
+    than `max_nodes` nodes the page draws communities, and nodes have no positions of their own. `tell` hears of each
+    of the `N_STAGES` stages as it begins.
     """
+    tell(f"communities of {name}")
     listed = min(_MAX_STEP_EDGES, _ALL_STEP_EDGES // max(1, len(snapshots)))
     steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES, listed) for epoch in sorted(snapshots)]
     shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
@@ -46,6 +50,7 @@ def graph_content(
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
     large = len(graph) > max_nodes
+    tell(f"positions of {name}")
     content = {
         "name": name,
         "kind": graph.kind,
@@ -56,6 +61,7 @@ def graph_content(
         "overview": _overview(shown, np.array(steps[-1]["communities"])) if large else None,
         "steps": steps,
     }
+    tell(f"names and ratings of {name}")
     if ratings is not None:
         add_ratings(content, graph, ratings, max_nodes)
     for step in steps[:-1]:
