@@ -13,8 +13,8 @@ from scipy.sparse import csgraph
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
-from air_recsys.graphs.naming import traits_of
 from air_recsys.graphs.louvain import louvain
+from air_recsys.graphs.naming import traits_of
 from air_recsys.graphs.spectral import spectral_communities
 from air_recsys.graphs.weighted import WeightedGraph
 from air_recsys.storage.markup import bar, card, card_table

@@ -13,6 +13,7 @@ Source: Blondel, Guillaume, Lambiotte, Lefebvre, Fast unfolding of communities i
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,9 +38,7 @@ def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np
     matrix = sp.csr_array(adjacency, copy=True)
     matrix.sort_indices()
     starts, others, weights = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
-    edges: Edges = [
-        dict(zip(others[a:b], weights[a:b], strict=True)) for a, b in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    edges: Edges = [dict(zip(others[a:b], weights[a:b], strict=True)) for a, b in pairwise(starts)]
     groups = np.arange(len(edges))
     if not matrix.nnz:
         return groups

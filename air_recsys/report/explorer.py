@@ -44,6 +44,7 @@ _SCRIPTS = (
     "explorer-apart.js",
     "explorer-lasso.js",
     "explorer-selected.js",
+    "explorer-questions.js",
     "explorer-minimap.js",
     "explorer-source.js",
     "explorer-edges.js",
@@ -135,7 +136,7 @@ def _write(
     with progress_bar(None, total=N_STAGES * len(named), unit="stage") as bar:
 
         def tell(stage: str) -> None:
-            bar.set_description(stage)
+            bar.set_description(stage, refresh=False)
             bar.update()
 
         for name, graph in named.items():

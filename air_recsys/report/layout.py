@@ -28,8 +28,8 @@ def node_positions(graph: SimilarityGraph) -> np.ndarray:
     """Return a position in the plane for every node, (n, 2), so that the nodes around one are its neighbours.
 
     t-SNE of the embedding of the graph (Euclidean, up to 128 dimensions), from a start by spectral coordinates,
-    which unfold the large structure; of many nodes an eighth first. Then nodes that lie over each other move apart. Isolated nodes are in rows below
-    the others. The positions are the same for the same graph.
+    which unfold the large structure; of many nodes an eighth goes first. Then nodes that lie over each other move
+    apart. Isolated nodes are in rows below the others. The positions are the same for the same graph.
 
     Source: van der Maaten, Hinton, Visualizing data using t-SNE, JMLR 9, 2008, in scikit-learn's program.
     """
