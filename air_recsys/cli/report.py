@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.cli.data import ItemTitles, titles_or_none
+from air_recsys.cli.data import ItemTitles
 from air_recsys.cli.models import ModelAndJournal, ModelFile
 from air_recsys.exceptions import ParameterError, quoted
 
@@ -28,13 +28,19 @@ def report(
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Fit the model again on 90 % of the ratings, and measure on the others.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--evaluate/--no-evaluate",
+            help="Fit the model again on 90 % of the ratings, and measure on the others; by default if it is quick.",
+            show_default=False,
+        ),
+    ] = None,
     titles: ItemTitles = None,
     table: options.RatingFields,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
+    from air_recsys.data.readers.titles import read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.evaluation.results import ResultTable
@@ -48,11 +54,12 @@ def report(
         options.refuse_unread("report without --test", *options.FORMS, *options.PAIR_COLUMNS, "--rating-column")
     loaded = Recommender.load(model)
     check_report(loaded, out)
-    names = titles_or_none(titles, loaded.interactions_.item_ids)
+    names = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
+    names = None if names is None else names.assign(title=titles_of(names))
     unseen = None
     if test is not None:
         unseen = _with_ids_of(read_ratings(test, **table.reading(), allow_negative=True), loaded.interactions_)
-    evaluation = evaluate_model(loaded, unseen, evaluate)
+    evaluation = evaluate_model(loaded, unseen, evaluate if unseen is None else False)
     replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))
     shown = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
     typer.echo(shown.text() if shown.rows else "\n".join(shown.notes))

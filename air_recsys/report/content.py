@@ -45,7 +45,7 @@ def graph_content(
     tell(f"communities of {name}")
     listed = min(_MAX_STEP_EDGES, _ALL_STEP_EDGES // max(1, len(snapshots)))
     steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES, listed) for epoch in sorted(snapshots)]
-    shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
+    shown = shown_part(graph)
     steps.append(_step(None, graph, shown.n_edges, shown.n_edges))
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
@@ -97,11 +97,23 @@ def communities(graph: SimilarityGraph) -> np.ndarray:
     return labels
 
 
+def shown_part(graph: SimilarityGraph) -> SimilarityGraph:
+    """Return the edges that a page holds, whose communities it shows."""
+    return strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
+
+
+def community_names(graph: SimilarityGraph, labels: np.ndarray, counts: np.ndarray | None) -> pd.DataFrame:
+    """Return a row for every community with its name, as all pages have it; `counts` are those of ratings."""
+    index = pd.Index(graph.ids)
+    known = None if counts is None else pd.Series(counts, index=index)
+    return graph.describe_communities(pd.Series(labels, index=index), known)
+
+
 def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list[str | None]]) -> list[dict[str, Any]]:
     """Return the name of every community of a step, and what it rests on."""
     counts = attributes.get("number of ratings")
-    known = None if counts is None else pd.Series([float(count or 0) for count in counts], index=pd.Index(graph.ids))
-    described = graph.describe_communities(pd.Series(labels, index=pd.Index(graph.ids)), known)
+    known = None if counts is None else np.array([float(count or 0) for count in counts])
+    described = community_names(graph, np.array(labels), known)
     columns = ["community", "name", "trait", "share", "share_of_all", "p_value", "members"]
     rows = described.loc[:, columns].to_dict("records")
     return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]

@@ -1,4 +1,4 @@
-"""Questions to a graph, against brute force: why nodes are alike, what lies between groups, where a new one belongs."""
+"""Questions to a graph, by brute force: why nodes are alike, what lies between groups, where a new one belongs."""
 
 from __future__ import annotations
 
