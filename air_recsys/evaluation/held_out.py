@@ -82,6 +82,11 @@ class Evaluation:
         return self.pairs["predicted"].to_numpy()
 
     @property
+    def word(self) -> str:
+        """What the pairs are: "ratings", or "likes" where lists were measured."""
+        return "likes" if self.title == _OF_LISTS else "ratings"
+
+    @property
     def knows_deviations(self) -> bool:
         """Whether the model said how far each rating may be from its prediction."""
         return bool(np.isfinite(self.pairs["deviation"].to_numpy()).all())

@@ -14,6 +14,7 @@ from air_recsys.models import AIR, GraphRanker, Recommender
 from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.presets import PRESETS, OffersPresets
 from air_recsys.report.charts import panel
+from air_recsys.report.content import communities as communities_of
 from air_recsys.report.content import community_names, shown_part
 from air_recsys.report.document import Markup, element, gallery, picture, section, table
 from air_recsys.report.plots import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
@@ -131,7 +132,7 @@ def _communities(graph: SimilarityGraph, name: Name, counts: np.ndarray | None) 
     few = shown.n_edges < graph.n_edges
     notes = [note(f"Communities are those of the {shown.n_edges:,} strongest edges.")] if few else []
     communities = shown.communities()
-    described = community_names(graph, communities.to_numpy(), counts).set_index("community")["name"]
+    described = community_names(graph, communities_of(shown), counts).set_index("community")["name"]
     heatmap = picture(
         panel(plot_adjacency, shown, communities=communities, size=(3.9, 3.4)),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.evaluation.held_out import Evaluation, word_for
+from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.evaluation.rating_errors import errors_by, interval_reliability
 from air_recsys.evaluation.resampling import Advantage
 from air_recsys.models import Recommender
@@ -69,12 +69,12 @@ def _data_sentence(model: Recommender) -> str:
 
 def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
     if not evaluation.is_unseen:
-        return f"Its accuracy on unseen {word_for(evaluation.truth)} is not known: none were held out."
+        return f"Its accuracy on unseen {evaluation.word} is not known: none were held out."
     if not evaluation.rows:
         return "No test pair has a user and an item of the training data, so there is no measure of its lists."
     own, main = evaluation.rows[0], evaluation.measure
     interval = _range(own[f"{main} low"], own[f"{main} high"])
-    seen = f"On {len(evaluation.pairs):,} test {word_for(evaluation.truth)} its {measure_name(main)} is"
+    seen = f"On {len(evaluation.pairs):,} test {evaluation.word} its {measure_name(main)} is"
     figure = f"{own[main]:.3g} (95 % interval {interval})"
     return f"{seen} {figure}{advantage_text(main, evaluation.advantage)}."
 
@@ -99,7 +99,7 @@ def _last_sentence(evaluation: Evaluation) -> str:
     pairs = evaluation.pairs
     if evaluation.measure != "rmse":
         of = f"{pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items"
-        return f"The test {word_for(evaluation.truth)} are of {of}."
+        return f"The test {evaluation.word} are of {of}."
     errors = evaluation.predicted - evaluation.truth
     groups = [
         errors_by(pairs[f"{side}_ratings"].to_numpy(), errors, pairs["user"].to_numpy()).assign(side=side)

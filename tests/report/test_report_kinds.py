@@ -48,7 +48,7 @@ def test_the_page_is_whole_and_safe(found: Comparison, tmp_path: Path) -> None:
         assert name in page.text
     errors = page.text[page.text.index("Predicted ratings") : page.text.index("Lists of items")]
     assert HOSTILE in errors
-    assert "take first" in page.text[page.text.index("What each system is") :]
+    assert "or ratings take " in page.text[page.text.index("What each system is") :]
     assert "popular" not in errors  # a system without ratings is in no chart of errors
 
 
