@@ -108,11 +108,11 @@ def graph_section(
     title = f"Who is alike: the {kind} graph"
     if graph is None:
         return section(f"{kind}s", title, note(f"This model has learned no graph of {kind}s."))
-    counts = np.diff(graph.to_scipy().indptr)
-    isolated = int(np.count_nonzero(counts == 0))
+    degrees = np.diff(graph.to_scipy().indptr)
+    isolated = int(np.count_nonzero(degrees == 0))
     lead = (
         f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On average {_one(kind)} "
-        f"has {counts.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
+        f"has {degrees.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
         "(the exponential of the entropy of a node's weights)."
     )
     if graph.n_edges == 0:
