@@ -75,7 +75,7 @@ class AnalysedGraph(WeightedGraph):
         resolution : float
             For Louvain: values above 1 favour smaller communities.
         method : {"louvain", "spectral"}
-            Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
+            Communities of large modularity; or k-means on eigenvectors of the normalised
             Laplacian, see `air_recsys.graphs.spectral.spectral_communities`. Nodes without edges stand alone in both.
         n_communities : int, optional
             For "spectral": the number of communities, nodes without edges not counted; by default the largest gap

@@ -250,7 +250,7 @@ class SimilarityGraph(AnalysedGraph):
             * spearman: rank correlation of weight (0 without an edge) and similarity over all pairs,
             * for labels in its place: homophily, the share of the weight on edges within a label; auc, of the weight
               as a score for "same label" over all pairs; nmi, normalised mutual information of Louvain communities
-              and labels (needs the extra ``viz``).
+              and labels.
 
             Beyond 2,000 nodes "all pairs" are two million pairs drawn with a fixed seed. A figure without a meaning is
             NaN, such as the correlation with similarities that are all equal.
@@ -277,7 +277,7 @@ class SimilarityGraph(AnalysedGraph):
         Series of float
             edges, other_edges, shared_edges; jaccard, the shared edges among those of either; spearman, the rank
             correlation of the weights over the edges of either (0 for an edge that one lacks); nmi, normalised mutual
-            information of both graphs' Louvain communities (needs the extra ``viz``). A figure without a meaning is
+            information of both graphs' Louvain communities. A figure without a meaning is
             NaN, such as the correlation of weights that are all equal.
 
         Raises

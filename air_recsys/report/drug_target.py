@@ -60,7 +60,7 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
     ParameterError
         If the folder does not exist.
     MissingExtraError
-        Without matplotlib or networkx.
+        Without matplotlib.
 
     Examples
     --------

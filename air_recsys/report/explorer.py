@@ -63,7 +63,7 @@ def write_explorer(
     title: str | None = None,
     max_nodes: int = 10_000,
 ) -> Path:
-    """Write an HTML page to explore graphs in a browser (needs the extra ``viz``).
+    """Write an HTML page to explore graphs in a browser.
 
     The page is one file and asks no other address for anything. It shows the nodes in the colours of their
     communities, finds them by id or label, lists their neighbours and attributes, and draws as many of the

@@ -98,9 +98,7 @@ _N_MEMBERS = 5
 _LARGEST = 50_000  # nodes
 
 
-def graph_section(
-    graph: SimilarityGraph | None, kind: str, name: Name, counts: np.ndarray | None = None
-) -> Markup:
+def graph_section(graph: SimilarityGraph | None, kind: str, name: Name, counts: np.ndarray | None = None) -> Markup:
     """Return one graph: heatmap, communities with their most connected members, neighbours and weights.
 
     `kind` is "user" or "item", `name` turns an id into what people call it, and `counts` are those of the ratings.

@@ -80,7 +80,7 @@ def write_report(
     DataError
         If `test` cannot be used, and for a table of titles without the column "title".
     MissingExtraError
-        Without matplotlib or networkx.
+        Without matplotlib.
 
     Examples
     --------
