@@ -56,18 +56,6 @@ def _means(rows: sp.csr_array) -> np.ndarray:
     return np.bincount(rows.indices, rows.data, size) / np.maximum(np.bincount(rows.indices, minlength=size), 1)
 
 
-def agreements(centred: sp.csr_array, first: Any, second: Any) -> np.ndarray:
-    """The cosine of pairs of rows (p,) over the columns that both have, NaN without any; shape (p,).
-
-    Of ratings less the mean of each rater: 1 is the same taste for both, -1 the opposite.
-    """
-    a, b = centred[np.asarray(first, dtype=np.int64)], centred[np.asarray(second, dtype=np.int64)]
-    ones = [sp.csr_array((np.ones(each.nnz), each.indices, each.indptr), shape=each.shape) for each in (a, b)]
-    inner, *squares = (np.asarray(each.sum(axis=1)).ravel() for each in (a * b, a * a * ones[1], ones[0] * b * b))
-    lengths = np.sqrt(squares[0] * squares[1])
-    return np.divide(inner, lengths, out=np.full(inner.size, np.nan), where=lengths > 0)
-
-
 def why(graph: AnalysedGraph, first: Hashable, second: Hashable) -> Answer:
     """See `SimilarityGraph.why`."""
     a, b = graph._nodes.rows([first, second]).tolist()
@@ -76,19 +64,16 @@ def why(graph: AnalysedGraph, first: Hashable, second: Hashable) -> Answer:
     names = graph.labels[[a, b]].tolist()
     traits = [each for each in traits_of(graph.attributes, graph.label) if each.holders[a] and each.holders[b]]
     shared = [(each.column, each.text, each.holders.sum() / each.known.sum()) for each in traits]
-    features = pd.DataFrame(shared, columns=["attribute", "shared", "share_of_all"]).sort_values(
-        "share_of_all", kind="stable"
-    )
+    shared.sort(key=lambda row: row[2])
+    features = pd.DataFrame(shared, columns=["attribute", "shared", "share_of_all"])
     told = [_of_edge(graph, (a, b), names)]
-    tables = {"features": features.reset_index(drop=True)}
+    tables = {"features": features}
     if graph.ratings is not None:
         tables["raters"], sentence = _raters(graph, graph.ratings, a, b)
         told.append(sentence)
     if traits:
-        rare = features.head(_NAMED).to_dict("records")
-        told.append(
-            "Both are " + ", ".join(f"{row['shared']} ({row['share_of_all']:.0%} of all)" for row in rare) + "."
-        )
+        rare = features.head(_NAMED).itertuples(index=False, name=None)
+        told.append(f"Both are {', '.join(f'{text} ({share:.0%} of all)' for _, text, share in rare)}.")
     return Answer(" ".join(told), tables)
 
 
@@ -97,9 +82,8 @@ def _of_edge(graph: AnalysedGraph, pair: tuple[int, int], names: list[str]) -> s
     rows = [adjacency.data[adjacency.indptr[row] : adjacency.indptr[row + 1]] for row in pair]
     alone = [name for name, weights in zip(names, rows, strict=True) if not weights.size]
     if alone:
-        return (
-            f"{' and '.join(alone)} {'has' if len(alone) == 1 else 'have'} no edge in this graph, to any {graph.kind}."
-        )
+        verb = "has" if len(alone) == 1 else "have"
+        return f"{' and '.join(alone)} {verb} no edge in this graph, to any {graph.kind}."
     weight = float(adjacency[pair])
     if not weight:
         return f"No edge joins {names[0]} and {names[1]}."
@@ -120,9 +104,10 @@ def _raters(graph: AnalysedGraph, ratings: Interactions, a: int, b: int) -> tupl
     likely = counts[0] * counts[1] / max(ids.size, 1)
     verb = "rated both" if other == "user" else "were rated by both"
     told = f"{both.size} {other}s {verb} ({counts[0]} and {counts[1]} in all, where chance gives {likely:.2g})"
-    agreement = agreements(about_raters(rows), [a], [b])[0]
-    if np.ptp(rows.data) > 0 and np.isfinite(agreement):
-        told += f"; their ratings agree by {agreement:+.2f} (1 is alike, -1 is opposite)"
+    x, y = dense - _means(rows)[both]
+    lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
+    if np.ptp(rows.data) > 0 and lengths > 0:
+        told += f"; their ratings agree by {x @ y / lengths:+.2f} (1 is alike, -1 is opposite)"
     return pd.DataFrame({other: ids[both], "first": dense[0], "second": dense[1]}), f"{told}."
 
 
@@ -130,9 +115,8 @@ def between(graph: AnalysedGraph, groups: tuple[Any, Any], n: int) -> Answer:
     """See `SimilarityGraph.between`."""
     first, second = (_members(graph, group) for group in groups)
     if (common := np.intersect1d(first, second)).size:
-        raise DataError(
-            f"expected groups without a common {graph.kind}, found {graph.ids[common].tolist()[0]!r} in both"
-        )
+        found_in = graph.ids[common].tolist()[0]
+        raise DataError(f"expected groups without a common {graph.kind}, found {found_in!r} in both")
     adjacency = graph._adjacency
     block = adjacency[first][:, second].tocoo()
     order = np.lexsort((block.col, block.row, -block.data))
@@ -143,12 +127,8 @@ def between(graph: AnalysedGraph, groups: tuple[Any, Any], n: int) -> Answer:
     joining = joining[np.argsort(-sums[:, joining].min(axis=0), kind="stable")]
     side = np.full(len(graph), "", dtype=object)
     side[first], side[second] = "first", "second"
-    found = {
-        graph.kind: graph.ids[joining],
-        "group": side[joining],
-        "to_first": sums[0, joining],
-        "to_second": sums[1, joining],
-    }
+    found = {graph.kind: graph.ids[joining], "group": side[joining]}
+    found |= {f"to_{name}": sums[at, joining] for at, name in enumerate(("first", "second"))}
     many, sizes = len(edges), f"the groups of {first.size} and {second.size} {graph.kind}s"
     told = f"{many} edge{'s' * (many != 1)} of weight {edges['weight'].sum():.4g} in all" if many else "No edge"
     named = ", ".join(graph.labels[joining[:_NAMED]])
@@ -181,23 +161,13 @@ def place(
     near = near[weights[near] > 0]
     table = pd.DataFrame({graph.kind: graph.ids[near], "label": graph.labels[near], "weight": weights[near]})
     if not near.size:
-        return Answer(
-            f"Nothing places it: no {graph.kind} shares a feature or a rater with it.", {f"{graph.kind}s": table}
-        )
-    described = graph.describe_communities().set_index("community")
-    shares = (
-        pd.Series(weights[near])
-        .groupby(graph.communities().to_numpy()[near])
-        .sum()
-        .sort_values(ascending=False, kind="stable")
-    )
-    groups = pd.DataFrame(
-        {
-            "community": shares.index,
-            "name": described["name"].loc[shares.index].to_list(),
-            "share": shares.to_numpy() / shares.sum(),
-        }
-    )
+        told = f"Nothing places it: no {graph.kind} shares a feature or a rater with it."
+        return Answer(told, {f"{graph.kind}s": table})
+    names = graph.describe_communities().set_index("community")["name"]
+    shares = np.bincount(graph.communities().to_numpy()[near], weights[near])
+    order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+    parts = {"community": order, "name": names[order].to_list(), "share": shares[order] / shares.sum()}
+    groups = pd.DataFrame(parts)
     best = groups.iloc[0]
     told = f"Nearest to {', '.join(graph.labels[near[:_NAMED]])}; community {best['name']} ({best['share']:.0%})."
     return Answer(told, {f"{graph.kind}s": table, "communities": groups})

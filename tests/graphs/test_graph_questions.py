@@ -8,7 +8,6 @@ import pytest
 
 from air_recsys import AIR, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.graphs.questions import about_raters, agreements
 
 N = 12
 
@@ -127,13 +126,6 @@ def test_the_graphs_of_a_model_know_its_ratings():
     for graph in (model.item_graph_, model.item_graph_.top(3), model.item_graph_.with_attributes(pd.DataFrame())):
         assert "6 users rated both (6 and 6 in all" in graph.why(0, 1).text
     assert "raters" not in SimilarityGraph(model.item_graph_.to_scipy(), range(8), "item").why(0, 1).tables
-
-
-def test_agreements_of_pairs_and_of_likes():
-    rows = Interactions.from_dense([[5.0, 5.0, np.nan], [1.0, 1.0, 4.0]]).to_csr().T.tocsr()
-    found = agreements(about_raters(rows), [0, 0], [1, 2])
-    assert found[0] == pytest.approx(1)
-    assert found[1] == pytest.approx(-1)
 
 
 @pytest.mark.parametrize(
