@@ -11,6 +11,7 @@ from cli_cases import refuses, shell
 
 from air_recsys import AIR
 from air_recsys.dti import DrugTargetAIR
+from air_recsys.exceptions import DataWarning
 from air_recsys.models import GraphRanker
 from air_recsys.report import write_report
 
@@ -57,13 +58,17 @@ def test_purchases_with_hours(shop: Path) -> None:
 
 def test_views_carts_and_purchases(shop: Path) -> None:
     train = f"air-recsys train {shop}/events.csv {SHORT} --model {shop}/e.air"
-    refuses(f"{train} --target sale", "'purchase'")
+    refuses(
+        f"{train} --target sale", "expected events of the target 'sale', found the kinds ['cart', 'purchase', 'view']"
+    )
     assert shell(f"{train} --target purchase").status == 0
     listed = shell(f"air-recsys recommend {shop}/e.air --user c4 --n 3")
     assert listed.status == 0
     assert listed.out.count("c4") == 3
     events = pd.read_csv(shop / "events.csv")
-    model = AIR.for_likes(target="purchase", settings={}, device="cpu", random_state=0).fit(events)
+    model = AIR.for_likes(target="purchase", settings={}, device="cpu", random_state=0)
+    with pytest.warns(DataWarning, match="'customer' as user, 'product' as item"):
+        model.fit(events)
     bought = events[(events["customer"] == "c4") & (events["kind"] == "purchase")]["product"]
     assert not model.recommend("c4", n=5)["item"].isin(bought).any()
     page = write_report(model, shop / "e.html").read_text(encoding="utf-8")
@@ -83,5 +88,5 @@ def test_a_table_of_drugs_and_diseases(tmp_path: Path) -> None:
     assert shell(f"air-recsys dti report {tmp_path}/d.air --out {tmp_path}/d.html").status == 0
     model = DrugTargetAIR().fit(table, target="disease")
     found = model.recommend("drug 2", n=3)
-    assert set(found["disease"]) <= set(table["disease"])
-    assert not found["disease"].isin(table[table["drug"] == "drug 2"]["disease"]).any()
+    assert set(found["item"]) <= set(table["disease"])
+    assert not found["item"].isin(table[table["drug"] == "drug 2"]["disease"]).any()
