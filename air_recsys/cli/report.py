@@ -104,18 +104,18 @@ def demo(
     given = model.interactions_.to_frame().pivot(index="item", columns="user", values="rating").iloc[:8, :8]
     typer.echo(given.map(lambda rating: f"{rating:g}" if rating == rating else ".").to_string() + "\n")
     typer.echo(result.comparison.text() + f"\n\nHidden ratings of {user}, predicted with 90 % intervals")
-    options.show_frame(result.hidden[result.hidden["user"] == user].drop(columns="user").head(5).round(2), None)
+    options.show_frame(result.hidden.query("user == @user").drop(columns="user").head(5).round(2), None)
     typer.echo(f"\nThe best films for {user}, and why the first")
     best = model.recommend(user, n=5).merge(result.films, left_on="item", right_on="title")
-    options.show_frame(best[["rank", "item", "genre", "score"]].round(2), None)
+    options.show_frame(best.filter(["rank", "item", "genre", "score"]).round(2), None)
     titles = {title: title for title in result.films["title"]}
-    typer.echo(model.explain(user, best["item"][0], labels=titles).prose() + "\n")
+    typer.echo(model.explain(user, best["item"].tolist()[0], labels=titles).prose() + "\n")
     typer.echo(result.groups.text() + "\n\nThe groups of films, named by what sets them apart")
     films = result.films.rename(columns={"title": "item"})
     assert model.item_graph_ is not None
     named = model.item_graph_.with_attributes(films).describe_communities()
     named["such as"] = [", ".join(members[:3]) for members in named["members"]]
-    options.show_frame(named[["size", "name", "such as"]], None)
+    options.show_frame(named.filter(["size", "name", "such as"]), None)
     files = [out / name for name in ("ratings.csv", "completion.png", "predictions.png")]
     model.interactions_.to_frame().to_csv(files[0], index=False)
     plot_completion(model).savefig(files[1], dpi=110)

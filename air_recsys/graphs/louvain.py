@@ -37,7 +37,8 @@ def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np
     """
     matrix = sp.csr_array(adjacency, copy=True)
     matrix.sort_indices()
-    starts, others, weights = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+    starts: list[int] = matrix.indptr.tolist()
+    others, weights = matrix.indices.tolist(), matrix.data.tolist()
     edges: Edges = [dict(zip(others[a:b], weights[a:b], strict=True)) for a, b in pairwise(starts)]
     groups = np.arange(len(edges))
     if not matrix.nnz:

@@ -52,7 +52,7 @@ def about_raters(rows: sp.csr_array) -> sp.csr_array:
 
 
 def _means(rows: sp.csr_array) -> np.ndarray:
-    size = int(rows.shape[1])
+    size = int(np.shape(rows)[1])
     return np.bincount(rows.indices, rows.data, size) / np.maximum(np.bincount(rows.indices, minlength=size), 1)
 
 
@@ -166,7 +166,7 @@ def place(
     names = graph.describe_communities().set_index("community")["name"]
     shares = np.bincount(graph.communities().to_numpy()[near], weights[near])
     order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
-    parts = {"community": order, "name": names[order].to_list(), "share": shares[order] / shares.sum()}
+    parts = {"community": order, "name": pd.Series(names[order]).tolist(), "share": shares[order] / shares.sum()}
     groups = pd.DataFrame(parts)
     best = groups.iloc[0]
     told = f"Nearest to {', '.join(graph.labels[near[:_NAMED]])}; community {best['name']} ({best['share']:.0%})."
@@ -180,7 +180,7 @@ def _by_features(graph: AnalysedGraph, features: Mapping[str, Any]) -> np.ndarra
         raise DataError(f"expected features of {known.columns.tolist()}, found {unknown[0]!r}")
     whole = pd.concat([known.reset_index(drop=True), pd.DataFrame([dict(features)])], ignore_index=True)
     own, shared, union = 0.0, np.zeros(len(graph)), np.zeros(len(graph))
-    for trait in traits_of(whole[list(features)], graph.label):
+    for trait in traits_of(whole.filter(list(features)), graph.label):
         rarity = np.log(trait.known.sum() / trait.holders.sum())
         own += rarity * trait.holders[-1]
         shared += rarity * (trait.holders[:-1] & trait.holders[-1])
@@ -195,7 +195,7 @@ def _by_ratings(graph: AnalysedGraph, ratings: Mapping[Any, float]) -> np.ndarra
     rows, kind = rated_rows(graph, graph.ratings), "user" if graph.kind == "item" else "item"
     index = IdIndex(graph.ratings.user_ids if kind == "user" else graph.ratings.item_ids, kind)
     places = index.places(list(ratings))
-    centred, new = about_raters(rows), np.zeros(rows.shape[1])
+    centred, new = about_raters(rows), np.zeros(np.shape(rows)[1])
     new[places] = np.fromiter(ratings.values(), dtype=float)
     if centred is not rows:
         new[places] -= _means(rows)[places]

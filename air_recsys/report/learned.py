@@ -130,7 +130,8 @@ def _communities(graph: SimilarityGraph, name: Name, counts: np.ndarray | None) 
     few = shown.n_edges < graph.n_edges
     notes = [note(f"Communities are those of the {shown.n_edges:,} strongest edges.")] if few else []
     communities = shown.communities()
-    described = community_names(graph, communities_of(shown), counts).set_index("community")["name"]
+    named = community_names(graph, communities_of(shown), counts)
+    described = dict(zip(named["community"].tolist(), named["name"].tolist(), strict=True))
     heatmap = picture(
         panel(plot_adjacency, shown, communities=communities, size=(3.9, 3.4)),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
@@ -143,7 +144,9 @@ def _communities(graph: SimilarityGraph, name: Name, counts: np.ndarray | None) 
     ]
 
 
-def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Name, described: pd.Series) -> Markup:
+def _community_rows(
+    graph: SimilarityGraph, communities: pd.DataFrame, name: Name, described: dict[int, str]
+) -> Markup:
     shown = communities.head(_N_COMMUNITIES)
     rows = [
         [described[row["community"]], row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]

@@ -15,6 +15,7 @@ from air_recsys.exceptions import DataWarning
 from air_recsys.models import GraphRanker
 from air_recsys.report import write_report
 
+pytestmark = pytest.mark.filterwarnings("default::air_recsys.exceptions.DataWarning")  # which columns are read
 SHORT = "--ranking --device cpu --set n_factors=3"
 
 
@@ -40,7 +41,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_purchases_with_hours(shop: Path) -> None:
     train = f"air-recsys train {shop}/purchases.csv --model {shop}/p.air"
     refuses(train, "--ranking")  # without ratings they are likes
-    assert shell(f"{train} {SHORT}").status == 0
+    assert shell(f"{train} {SHORT} --timestamp-column time").status == 0
     listed = shell(f"air-recsys recommend {shop}/p.air --user c3 --n 3")
     assert listed.status == 0
     assert listed.out.count("c3") == 3
