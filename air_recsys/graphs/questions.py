@@ -102,7 +102,8 @@ def _raters(graph: AnalysedGraph, ratings: Interactions, a: int, b: int) -> tupl
     dense = pair[:, both].toarray()
     counts = np.diff(pair.indptr)
     likely = counts[0] * counts[1] / max(ids.size, 1)
-    verb = "rated both" if other == "user" else "were rated by both"
+    word = "rated" if np.ptp(rows.data) > 0 else "liked"
+    verb = f"{word} both" if other == "user" else f"were {word} by both"
     told = f"{both.size} {other}s {verb} ({counts[0]} and {counts[1]} in all, where chance gives {likely:.2g})"
     x, y = dense - _means(rows)[both]
     lengths = float(np.linalg.norm(x) * np.linalg.norm(y))

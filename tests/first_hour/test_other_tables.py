@@ -54,7 +54,7 @@ def test_purchases_with_hours(shop: Path) -> None:
     model = GraphRanker.load(shop / "p.air")
     bought = pd.read_csv(shop / "purchases.csv")
     assert model.recommend("c3", n=2)["item"].isin(bought["product"]).all()
-    assert "rated both" in model.item_graph_.why("p1", "p3").text
+    assert "liked both" in model.item_graph_.why("p1", "p3").text
 
 
 def test_views_carts_and_purchases(shop: Path) -> None:

@@ -115,7 +115,7 @@ def test_likes_and_graphs_of_users_answer_too():
     answer = users.why("a", "b")
     assert answer.text == (
         "a and b are alike by 1: number 1 of the 1 neighbours of a, number 1 of the 1 neighbours of b. "
-        "2 items were rated by both (2 and 2 in all, where chance gives 1.3)."
+        "2 items were liked by both (2 and 2 in all, where chance gives 1.3)."
     )
     assert users.place(ratings={"x": 1.0}).tables["users"]["user"].tolist() == ["a", "b"]
 
