@@ -37,7 +37,7 @@ def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np
     """
     matrix = sp.csr_array(adjacency, copy=True)
     matrix.sort_indices()
-    starts: list[int] = matrix.indptr.tolist()
+    starts = [*map(int, matrix.indptr)]
     others, weights = matrix.indices.tolist(), matrix.data.tolist()
     edges: Edges = [dict(zip(others[a:b], weights[a:b], strict=True)) for a, b in pairwise(starts)]
     groups = np.arange(len(edges))

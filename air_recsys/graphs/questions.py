@@ -52,7 +52,8 @@ def about_raters(rows: sp.csr_array) -> sp.csr_array:
 
 
 def _means(rows: sp.csr_array) -> np.ndarray:
-    size = int(np.shape(rows)[1])
+    assert rows.shape is not None  # SciPy types it as optional
+    size = rows.shape[1]
     return np.bincount(rows.indices, rows.data, size) / np.maximum(np.bincount(rows.indices, minlength=size), 1)
 
 
@@ -102,12 +103,13 @@ def _raters(graph: AnalysedGraph, ratings: Interactions, a: int, b: int) -> tupl
     dense = pair[:, both].toarray()
     counts = np.diff(pair.indptr)
     likely = counts[0] * counts[1] / max(ids.size, 1)
-    word = "rated" if np.ptp(rows.data) > 0 else "liked"
+    varied = rows.nnz > 0 and np.ptp(rows.data) > 0
+    word = "rated" if varied else "liked"
     verb = f"{word} both" if other == "user" else f"were {word} by both"
     told = f"{both.size} {other}s {verb} ({counts[0]} and {counts[1]} in all, where chance gives {likely:.2g})"
     x, y = dense - _means(rows)[both]
     lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
-    if np.ptp(rows.data) > 0 and lengths > 0:
+    if varied and lengths > 0:
         told += f"; their ratings agree by {x @ y / lengths:+.2f} (1 is alike, -1 is opposite)"
     return pd.DataFrame({other: ids[both], "first": dense[0], "second": dense[1]}), f"{told}."
 
@@ -196,7 +198,7 @@ def _by_ratings(graph: AnalysedGraph, ratings: Mapping[Any, float]) -> np.ndarra
     rows, kind = rated_rows(graph, graph.ratings), "user" if graph.kind == "item" else "item"
     index = IdIndex(graph.ratings.user_ids if kind == "user" else graph.ratings.item_ids, kind)
     places = index.places(list(ratings))
-    centred, new = about_raters(rows), np.zeros(np.shape(rows)[1])
+    centred, new = about_raters(rows), np.zeros(len(index))
     new[places] = np.fromiter(ratings.values(), dtype=float)
     if centred is not rows:
         new[places] -= _means(rows)[places]
