@@ -66,7 +66,7 @@ CASES: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("mlflow", "track", lambda _: MLflowCallback(AIR())),
     ("faiss", "ann", lambda _: BiasModel().fit(DATA).to_faiss()),
     ("matplotlib", "viz", lambda _: plot_adjacency(GRAPH)),
-    ("networkx", "viz", lambda _: SimilarityGraph(np.ones((3, 3)), "abc").communities()),
+    ("networkx", "viz", lambda _: SimilarityGraph(np.ones((3, 3)), "abc").to_networkx()),
     ("pyarrow", "data", lambda folder: GRAPH.to_parquet(folder / "graph")),
     ("torch_geometric", "graphs", lambda _: GRAPH.to_pyg()),
     ("pygsp", "graphs", lambda _: GRAPH.to_pygsp()),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.cli.data import ItemTitles, titles_or_none
+from air_recsys.cli.data import ItemTitles
 from air_recsys.cli.models import ModelAndJournal, ModelFile
 from air_recsys.exceptions import ParameterError, quoted
 
@@ -28,13 +28,19 @@ def report(
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Fit the model again on 90 % of the ratings, and measure on the others.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--evaluate/--no-evaluate",
+            help="Fit the model again on 90 % of the ratings, and measure on the others; by default if it is quick.",
+            show_default=False,
+        ),
+    ] = None,
     titles: ItemTitles = None,
     table: options.RatingFields,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
+    from air_recsys.data.readers.titles import read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.evaluation.results import ResultTable
@@ -48,11 +54,12 @@ def report(
         options.refuse_unread("report without --test", *options.FORMS, *options.PAIR_COLUMNS, "--rating-column")
     loaded = Recommender.load(model)
     check_report(loaded, out)
-    names = titles_or_none(titles, loaded.interactions_.item_ids)
+    names = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
+    names = None if names is None else names.assign(title=titles_of(names))
     unseen = None
     if test is not None:
         unseen = _with_ids_of(read_ratings(test, **table.reading(), allow_negative=True), loaded.interactions_)
-    evaluation = evaluate_model(loaded, unseen, evaluate)
+    evaluation = evaluate_model(loaded, unseen, evaluate if unseen is None else False)
     replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))
     shown = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
     typer.echo(shown.text() if shown.rows else "\n".join(shown.notes))
@@ -73,7 +80,7 @@ def _with_ids_of(test: Interactions, data: Interactions) -> Interactions:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model, the graphs and the picture.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the ratings, the model, the page and the pictures.")] = Path(
         "air_recsys_demo"
     ),
     missing: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of the ratings to hide.")] = 0.7,
@@ -81,9 +88,10 @@ def demo(
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
-    """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
+    """Predict hidden ratings of made films, recommend with reasons, and find who and what is alike."""
     from air_recsys.report.demo import run_demo
-    from air_recsys.report.plots import plot_completion
+    from air_recsys.report.explorer import explorer_of
+    from air_recsys.report.plots import plot_completion, plot_predictions
     from air_recsys.storage.validation import import_extra
 
     import_extra("matplotlib", "viz")  # before anything is trained
@@ -91,20 +99,32 @@ def demo(
         raise ParameterError(f"expected a folder for --out, found the file {out}")
     out.mkdir(parents=True, exist_ok=True)
     result = run_demo(seed, missing, device)
-    typer.echo(result.comparison.text() + "\n")
-    typer.echo(result.groups.text())
-    user = result.model.interactions_.user_ids[0]
-    typer.echo(f"\nBest unrated items for user {user}")
-    options.show_frame(result.model.recommend(user, n=3), None)
-    typer.echo(f"\nMost similar to user {user}")
-    options.show_frame(result.model.similar_users(user, n=3), None)
-    files = [result.model.save(out / "model.air")]
-    for kind, graph in (("user", result.model.user_graph_), ("item", result.model.item_graph_)):
-        if graph is not None:
-            files.append(graph.to_graphml(out / f"{kind}_graph.graphml"))
-    picture = out / "completion.png"
-    plot_completion(result.model).savefig(picture, dpi=110)
-    typer.echo(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
+    model, user = result.model, result.model.interactions_.user_ids[0]
+    typer.echo("Ratings that are given, . where one is hidden")
+    given = model.interactions_.to_frame().pivot(index="item", columns="user", values="rating").iloc[:8, :8]
+    typer.echo(given.map(lambda rating: f"{rating:g}" if rating == rating else ".").to_string() + "\n")
+    typer.echo(result.comparison.text() + f"\n\nHidden ratings of {user}, predicted with 90 % intervals")
+    options.show_frame(result.hidden.query("user == @user").drop(columns="user").head(5).round(2), None)
+    typer.echo(f"\nThe best films for {user}, and why the first")
+    best = model.recommend(user, n=5).merge(result.films, left_on="item", right_on="title")
+    options.show_frame(best.filter(["rank", "item", "genre", "score"]).round(2), None)
+    titles = {title: title for title in result.films["title"]}
+    typer.echo(model.explain(user, best["item"].tolist()[0], labels=titles).prose() + "\n")
+    typer.echo(result.groups.text() + "\n\nThe groups of films, named by what sets them apart")
+    films = result.films.rename(columns={"title": "item"})
+    assert model.item_graph_ is not None
+    named = model.item_graph_.with_attributes(films).describe_communities()
+    named["such as"] = [", ".join(members[:3]) for members in named["members"]]
+    options.show_frame(named.filter(["size", "name", "such as"]), None)
+    files = [out / name for name in ("ratings.csv", "completion.png", "predictions.png")]
+    model.interactions_.to_frame().to_csv(files[0], index=False)
+    plot_completion(model).savefig(files[1], dpi=110)
+    plot_predictions(result.hidden["rating"], result.hidden["predicted"]).savefig(files[2], dpi=110)
+    files += [model.save(out / "model.air"), explorer_of(model, out / "films.html", result.films.set_index("title"))]
+    typer.echo(f"\nwrote {', '.join(str(file) for file in files)}\n")
+    typer.echo("Next, with a file of your own that has the columns user, item and rating:")
+    for command in ("train ratings.csv --model my.air", "recommend my.air --user NAME", "report my.air"):
+        typer.echo(f"  air-recsys {command}")
     options.write_figures(json_file, {"models": result.comparison.rows, "groups": result.groups.rows})
 
 

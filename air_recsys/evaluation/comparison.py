@@ -296,7 +296,11 @@ def _best(values: dict[str, ByUsers], name: str, sign: int) -> str:
         least = np.fmin.reduce(p_values[[others.index(other) for other in level]], initial=1.0)
         first = ", ".join(figures[system] for system in [best, *level[:-1]])
         return f"take {first} or {figures[level[-1]]}: a tie in {name}, p {least:.2g}{' or more' * (len(level) > 1)}"
-    return f"take {figures[best]}, which is {f'better than {figures[others[0]]}' if others else 'alone'} in {name}"
+    if not others:
+        return f"take {figures[best]}, which is alone in {name}"
+    gap = format_number(abs(values[best].value() - values[others[0]].value()))
+    beyond = f"by {gap}, beyond the error (p {p_values[0]:.2g})"
+    return f"take {figures[best]}, which is better than {figures[others[0]]} in {name} {beyond}"
 
 
 def _tested(name: str, own: ByUsers, first: ByUsers | None, seed: int) -> dict[str, float]:

@@ -10,13 +10,13 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 
-from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.louvain import louvain
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
-from air_recsys.graphs.spectral import by_size, louvain
+from air_recsys.graphs.questions import rated_rows
+from air_recsys.graphs.spectral import by_size
 
 N_BANDS = 10
 _N_NEIGHBORS = 20  # of the graphs by pattern and by values
@@ -121,18 +121,6 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     inside = labels >= 0
     nmi = {name: _nmi(labels[inside], other[inside]) for name, other in others.items()}
     return Exposure(counts, means, bands, pattern, edges, nmi | {"shuffled": _by_chance(labels[inside])})
-
-
-def rated_rows(graph: SimilarityGraph, ratings: Interactions) -> sp.csr_array:
-    """The ratings with a row for every node of the graph, shape (n, m); errors are those of `exposure`."""
-    if graph.kind not in ("item", "user"):
-        raise DataError(f"expected a graph of items or users beside ratings, found one of {graph.kind}s")
-    ids = ratings.item_ids if graph.kind == "item" else ratings.user_ids
-    places = IdIndex(ids, graph.kind).lookup(graph.ids)
-    if (places < 0).any():
-        raise DataError(f"expected ratings of all nodes, found no {graph.kind} {graph.ids[places < 0].tolist()[0]!r}")
-    table = ratings.to_csr()
-    return sp.csr_array((table.T.tocsr() if graph.kind == "item" else table)[places])
 
 
 def counts_and_means(rows: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

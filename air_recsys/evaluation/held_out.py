@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
 from air_recsys.evaluation.system import ratings_alone
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import AirRecsysError, DataError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measures
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, GraphRanker, Recommender
@@ -31,6 +32,7 @@ _NO_TEST = "These are errors on training ratings: they show how well a model fit
 _NO_LIKES = (
     "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
 )
+_QUICK_SECONDS, _QUICK_RATINGS = 60.0, 300_000  # of a training, that is repeated unasked
 _RESAMPLES, _FEW_RESAMPLES = 1_000, 200  # the measures of 0/1 ratings take long
 _K = 10
 _POPULAR = "most popular"
@@ -80,6 +82,11 @@ class Evaluation:
         return self.pairs["predicted"].to_numpy()
 
     @property
+    def word(self) -> str:
+        """What the pairs are: "ratings", or "likes" where lists were measured."""
+        return "likes" if self.title == _OF_LISTS else "ratings"
+
+    @property
     def knows_deviations(self) -> bool:
         """Whether the model said how far each rating may be from its prediction."""
         return bool(np.isfinite(self.pairs["deviation"].to_numpy()).all())
@@ -90,11 +97,17 @@ class Evaluation:
         return list(self.rows[0])[1] if self.rows else ""
 
 
-def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) -> Evaluation:
+def word_for(ratings: np.ndarray) -> str:
+    """What people call such ratings: all equal ones are likes."""
+    return "likes" if not ratings.size or np.ptp(ratings) == 0 else "ratings"
+
+
+def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = False) -> Evaluation:
     """Compare a fitted model with `BiasModel` and `GlobalMean`, lists from likes alone with those of what is popular.
 
     Without `test`, ratings that the model has not seen, the training ratings are compared, and the title says so. With
-    `refit` the model is fitted anew on 90 % of its ratings, drawn at random with seed 0, and compared on the others.
+    `refit` the model is fitted anew on 90 % of its ratings, drawn at random with seed 0, and compared on the others;
+    None does so where it is quick and can be done, and notes say why not.
     """
     if test is not None and refit:
         raise ParameterError("expected either test ratings or refit, found both")
@@ -106,18 +119,40 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
             f"{unseen.n_ratings:,} test ratings that were given; baselines fitted on the model's training ratings"
         )
         return _compare("Error on test ratings", protocol, model, data, unseen)
+    told = _NO_TEST
+    if refit is None:
+        if (told := _why_no_refit(model)) == "":
+            try:
+                with warnings.catch_warnings(action="ignore"):  # the training has told them
+                    return evaluate_model(model, refit=True)
+            except AirRecsysError as error:
+                told = f"No ratings could be held out: {error}."
+        told = f"{told} {_NO_TEST}"
     if refit:
         _, training, unseen = holdout_folds(data, _HELD_OUT, _SEED)[0]
         again: Any = clone(model)
+        word = word_for(data.ratings)
         protocol = (
-            f"{unseen.n_ratings:,} ratings held out at random (seed {_SEED}), by models fitted on the other "
+            f"{unseen.n_ratings:,} {word} held out at random (seed {_SEED}), by models fitted on the other "
             f"{training.n_ratings:,}; graphs, lists and parameters are those of the model fitted on all ratings"
         )
         return _compare("Error on ratings held out", protocol, again.fit(training), training, unseen)
     protocol = f"the {data.n_ratings:,} ratings that the models were trained on"
     evaluation = _compare("Training error", protocol, model, data, None)
-    evaluation.notes.insert(0, _NO_TEST if evaluation.rows else _NO_LIKES)
+    evaluation.notes.insert(0, told if evaluation.rows else told.replace(_NO_TEST, _NO_LIKES))
     return evaluation
+
+
+def _why_no_refit(model: Recommender) -> str:
+    """Why a model is not fitted again unasked: it takes long; else ""."""
+    history, n_ratings = model.history_, model.interactions_.n_ratings
+    seconds = float(history["seconds"].iloc[-1]) if "seconds" in history and len(history) else None
+    if n_ratings <= _QUICK_RATINGS if seconds is None else seconds <= _QUICK_SECONDS:
+        return ""
+    took = (
+        f"{n_ratings:,} {word_for(model.interactions_.ratings)}" if seconds is None else f"{seconds:.0f} s of training"
+    )
+    return f"The model was not fitted again to measure it, as that takes long ({took}); ask for it by evaluate."
 
 
 def _compare(

@@ -13,8 +13,9 @@ from scipy.sparse import csgraph
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
+from air_recsys.graphs.louvain import louvain
 from air_recsys.graphs.naming import traits_of
-from air_recsys.graphs.spectral import louvain, spectral_communities
+from air_recsys.graphs.spectral import spectral_communities
 from air_recsys.graphs.weighted import WeightedGraph
 from air_recsys.storage.markup import bar, card, card_table
 from air_recsys.storage.validation import check_choice, check_integer, check_real
@@ -74,7 +75,7 @@ class AnalysedGraph(WeightedGraph):
         resolution : float
             For Louvain: values above 1 favour smaller communities.
         method : {"louvain", "spectral"}
-            Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
+            Communities of large modularity; or k-means on eigenvectors of the normalised
             Laplacian, see `air_recsys.graphs.spectral.spectral_communities`. Nodes without edges stand alone in both.
         n_communities : int, optional
             For "spectral": the number of communities, nodes without edges not counted; by default the largest gap

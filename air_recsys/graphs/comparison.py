@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from air_recsys.data.columns import as_float
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError
+from air_recsys.graphs.louvain import louvain
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.graphs.pruning import strongest_of_each
-from air_recsys.graphs.spectral import louvain
 from air_recsys.storage.reading import checked_sparse
 
 _MOST_PAIRS = 2_000_000

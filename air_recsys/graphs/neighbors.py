@@ -23,16 +23,22 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     Each row of `matrix` (m, n), such as centred ratings, chooses at most min(n_neighbors, m - 1) edges. An edge weighs
     the cosine, at least 0, halved where only one of its two ends chose it. Rows without entries stay isolated.
     """
-    from sklearn.neighbors import kneighbors_graph
     from sklearn.preprocessing import normalize
 
     check_integer("n_neighbors", n_neighbors, minimum=1)
     k = min(n_neighbors, len(matrix.indptr) - 2)
     if k == 0:
         return sp.csr_array((1, 1))
-    unit = normalize(sp.csr_matrix(matrix))
-    chosen = sp.csr_array(kneighbors_graph(unit, k, mode="distance", metric="cosine"))
-    chosen.data = (1 - chosen.data).clip(min=0) / 2
+    unit = sp.csr_array(normalize(sp.csr_matrix(matrix)))
+    n, columns = len(unit.indptr) - 1, sp.csc_array(unit.T)
+    found, weights = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+    for rows in np.array_split(np.arange(n), n * n // _BLOCK_ENTRIES + 1):
+        cosines = (unit[rows] @ columns).toarray()  # (b, m)
+        cosines[np.arange(rows.size), rows] = -np.inf
+        found[rows] = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        weights[rows] = np.take_along_axis(cosines, found[rows], axis=1)
+    half = weights.clip(0, 1).ravel() / 2
+    chosen = sp.csr_array((half, (np.repeat(np.arange(n), k), found.ravel())), shape=(n, n))
     symmetric = sp.csr_array(chosen + chosen.T)
     symmetric.eliminate_zeros()
     return symmetric

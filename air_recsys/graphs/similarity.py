@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -13,9 +13,10 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
 from air_recsys.exceptions import DataError
-from air_recsys.graphs import comparison, neighbors, pruning, spectral
+from air_recsys.graphs import comparison, neighbors, pruning, questions, spectral
 from air_recsys.graphs.analysis import AnalysedGraph, graph_card
 from air_recsys.graphs.nodes import Nodes
+from air_recsys.graphs.questions import Answer
 from air_recsys.storage.validation import check_integer, check_real
 from air_recsys.storage.writers import writer
 
@@ -42,6 +43,8 @@ class SimilarityGraph(AnalysedGraph):
     support : sparse array, shape (n, n), optional
         Symmetric: what orders the edges of equal weight of a node, more of it first, such as how many users rated both
         items. Then, and without it, the first in the order of the ids comes first.
+    ratings : Interactions, optional
+        What `why` and `place` know of who rated what; graphs of a model have it.
 
     Raises
     ------
@@ -119,7 +122,13 @@ class SimilarityGraph(AnalysedGraph):
         0     8  Plums     2.0
         """
         return type(self)(
-            self._adjacency, self.ids, self.kind, attributes=attributes, label=label, support=self.support
+            self._adjacency,
+            self.ids,
+            self.kind,
+            attributes=attributes,
+            label=label,
+            support=self.support,
+            ratings=self.ratings,
         )
 
     def __repr__(self) -> str:
@@ -241,7 +250,7 @@ class SimilarityGraph(AnalysedGraph):
             * spearman: rank correlation of weight (0 without an edge) and similarity over all pairs,
             * for labels in its place: homophily, the share of the weight on edges within a label; auc, of the weight
               as a score for "same label" over all pairs; nmi, normalised mutual information of Louvain communities
-              and labels (needs the extra ``viz``).
+              and labels.
 
             Beyond 2,000 nodes "all pairs" are two million pairs drawn with a fixed seed. A figure without a meaning is
             NaN, such as the correlation with similarities that are all equal.
@@ -268,7 +277,7 @@ class SimilarityGraph(AnalysedGraph):
         Series of float
             edges, other_edges, shared_edges; jaccard, the shared edges among those of either; spearman, the rank
             correlation of the weights over the edges of either (0 for an edge that one lacks); nmi, normalised mutual
-            information of both graphs' Louvain communities (needs the extra ``viz``). A figure without a meaning is
+            information of both graphs' Louvain communities. A figure without a meaning is
             NaN, such as the correlation of weights that are all equal.
 
         Raises
@@ -284,6 +293,81 @@ class SimilarityGraph(AnalysedGraph):
             )
         shared = comparison.shared(self._adjacency, other._of_rows(rows)._adjacency)
         return pd.Series(shared, name="comparison")
+
+    # ---------------------------------------------------------------- questions
+
+    def why(self, first: Hashable, second: Hashable) -> Answer:
+        """Why two nodes are alike: their edge, who rated both and how far these agree, and what they share.
+
+        Returns
+        -------
+        Answer
+            Its `text`, and `tables`: "features", the traits of both (`air_recsys.graphs.naming.traits_of`), the rarest
+            first; and where the graph knows ratings "raters", those of both nodes with their two ratings. Agreement is
+            the cosine of these ratings, each less the mean of its rater.
+
+        Raises
+        ------
+        UnknownIdError
+        DataError
+            If both are the same node.
+
+        Examples
+        --------
+        >>> graph = SimilarityGraph([[0, 2, 1], [2, 0, 0], [1, 0, 0]], ["a", "b", "c"], kind="item")
+        >>> graph.why("a", "b").text
+        'a and b are alike by 2: number 1 of the 2 neighbours of a, number 1 of the 1 neighbours of b.'
+        >>> graph.why("b", "c").text
+        'No edge joins b and c.'
+        """
+        return questions.why(self, first, second)
+
+    def between(self, first: Any, second: Any, n: int = 10) -> Answer:
+        """What lies between two groups: the edges that join them, and the nodes that are similar to both.
+
+        Parameters
+        ----------
+        first, second : list of hashable, int or str
+            Ids, or a community of `communities` by its number or by its name.
+        n : int
+            Most rows of a table.
+
+        Returns
+        -------
+        Answer
+            Its tables are "edges", the strongest first, and one named after the kind: nodes with edges to both groups,
+            with the sums of their weights to each and the group that they are in, by the smaller sum.
+
+        Examples
+        --------
+        >>> path = SimilarityGraph([[0, 2, 0], [2, 0, 1], [0, 1, 0]], ["a", "b", "c"], kind="item")
+        >>> path.between(["a"], ["c"]).tables["items"].to_dict("records")
+        [{'item': 'b', 'group': '', 'to_first': 2.0, 'to_second': 1.0}]
+        """
+        return questions.between(self, (first, second), check_integer("n", n, minimum=1))
+
+    def place(
+        self, features: Mapping[str, Any] | None = None, ratings: Mapping[Any, float] | None = None, n: int = 10
+    ) -> Answer:
+        """Where a new node belongs, by its features, its first ratings, or both: the nearest nodes and communities.
+
+        Parameters
+        ----------
+        features : mapping, optional
+            Values of columns of `attributes`; a weight is the Jaccard index of traits, rare ones counting more.
+        ratings : mapping, optional
+            Ratings by the id of the rater (of an item the user); a weight is the cosine with the ratings of a node,
+            all less the means of their raters. Both kinds of weights are averaged.
+        n : int
+
+        Examples
+        --------
+        >>> genres = pd.DataFrame({"genre": ["War"] * 6 + ["Comedy"] * 6})
+        >>> graph = SimilarityGraph(np.kron(np.eye(2), np.ones((6, 6))), range(12), "item", attributes=genres)
+        >>> graph.place({"genre": "Comedy"}).text
+        'Nearest to 6, 7, 8; community Comedy (100%).'
+        """
+        return questions.place(self, features, ratings, check_integer("n", n, minimum=1))
 
     # ---------------------------------------------------------------- to a page
 
@@ -304,8 +388,8 @@ class SimilarityGraph(AnalysedGraph):
         return self._of(self._nodes.take(rows), self._adjacency[rows][:, rows], support)
 
     def _of(self, nodes: Nodes, adjacency: sp.csr_array, support: sp.csr_array | None) -> Self:
-        attributes, label = nodes.attributes, nodes.label
-        return type(self)(adjacency, nodes.ids, nodes.kind, attributes=attributes, label=label, support=support)
+        more = {"attributes": nodes.attributes, "label": nodes.label, "support": support, "ratings": self.ratings}
+        return type(self)(adjacency, nodes.ids, nodes.kind, **more)
 
 
 def _counted(number: int, noun: str) -> str:

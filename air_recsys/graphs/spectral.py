@@ -1,4 +1,4 @@
-r"""The spectrum of a graph, and what follows: components, coordinates and communities (and those of Louvain).
+r"""The spectrum of a graph, and what follows: components, coordinates and communities.
 
 With degrees d and D = diag(d) the normalised Laplacian is :math:`I - D^{-1/2} A D^{-1/2}`. Its eigenvalues lie in
 [0, 2], and 0 occurs once for every component, with the trivial eigenvector :math:`D^{1/2} 1`. So each component is
@@ -16,8 +16,6 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.graphs.exports import networkx_graph
-from air_recsys.storage.validation import import_extra
 
 _DENSE = 400  # nodes, up to which the full decomposition is faster
 _ITERATIONS = 300
@@ -163,21 +161,6 @@ def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
         centres[number, :2] = x + side / 2, y - side / 2
         x += side
     return centres[:, :n_dims]
-
-
-def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:
-    """Communities of large modularity, 0 being the largest; shape (n,).
-
-    Source: Blondel, Guillaume, Lambiotte, Lefebvre, Fast unfolding of communities in large networks, J. Stat. Mech.,
-    2008, in NetworkX's program.
-    """
-    networkx = import_extra("networkx", "viz")
-    graph = networkx_graph(range(_size(adjacency)), adjacency)
-    groups = np.empty(_size(adjacency), dtype=np.int64)
-    communities = networkx.community.louvain_communities(graph, resolution=resolution, seed=random_state)
-    for number, members in enumerate(communities):
-        groups[list(members)] = number
-    return by_size(groups)
 
 
 def spectral_communities(adjacency: sp.csr_array, n_communities: int | None, random_state: int) -> np.ndarray:

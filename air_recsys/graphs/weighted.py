@@ -12,6 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
@@ -37,7 +38,9 @@ class WeightedGraph:
         attributes: pd.DataFrame | None = None,
         label: str | None = None,
         support: sp.csr_array | None = None,
+        ratings: Interactions | None = None,
     ) -> None:
+        self.ratings = ratings
         self._nodes = Nodes(ids, kind, attributes, label)
         self._adjacency = _clean(adjacency, len(self._nodes.ids))
         self._support = None if support is None else _of_entries(support, self._adjacency)

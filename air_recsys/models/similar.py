@@ -172,7 +172,7 @@ def similarity_graph(adjacency: sp.csr_array, data: Interactions, side: Side) ->
     shown, ratings = to_similarities(adjacency), data.to_csr()
     rows = ratings if side == "user" else sp.csr_array(ratings.T)
     ids = data.user_ids if side == "user" else data.item_ids
-    return SimilarityGraph(shown, ids, side, support=support_of_ties(shown, rows))
+    return SimilarityGraph(shown, ids, side, support=support_of_ties(shown, rows), ratings=data)
 
 
 def _adjacency(graph: SimilarityGraph | None) -> sp.csr_array | None:

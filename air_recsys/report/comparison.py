@@ -21,6 +21,7 @@ _CONTENTS = {
     "groups": "Groups",
     "costs": "Costs",
     "systems": "Systems",
+    "verdict": "Verdict",
     "made": "How this was made",
 }
 
@@ -69,14 +70,21 @@ def comparison_html(comparison: Comparison) -> str:
         *([section("groups", "Groups of users", *map(_figures, tables[n_first:-1]))] if comparison.groups else []),
         _costs(comparison, tables[-1]),
         _systems(comparison),
+        *([_verdict(comparison.verdict)] if comparison.verdict else []),
         section("made", "How this was made", _protocol(comparison), machine_table()),
     ]
-    left_out = {"errors": comparison.rated, "groups": comparison.groups}
+    left_out = {"errors": comparison.rated, "groups": comparison.groups, "verdict": comparison.verdict}
     contents = {name: text for name, text in _CONTENTS.items() if left_out.get(name, True)}
     first, n_others = comparison.rows[0]["system"], len(comparison.rows) - 1
     heading = f"{first} beside {n_others} other system{'' if n_others == 1 else 's'}"
     lead = ": ".join(filter(None, [comparison.protocol.partition("; ")[0], comparison.verdict]))
     return page_html(f"Comparison: {heading}", heading, lead, contents, body)
+
+
+def _verdict(verdict: str) -> Markup:
+    """Return which system to take for what, by how much it is ahead, and whether that is beyond the error."""
+    sentences = [f"{part[:1].upper()}{part[1:]}." for part in verdict.split("; ")]
+    return section("verdict", "Verdict", *[element("p", sentence, class_="lead") for sentence in sentences])
 
 
 def _errors(comparison: Comparison, figures: ResultTable) -> Markup:

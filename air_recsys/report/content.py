@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ _ALL_STEP_EDGES = 60_000  # of all earlier steps
 _MAX_COMMUNITIES = 300  # in the graph of communities
 _EDGES_PER_COMMUNITY = 3
 ISOLATED = -1
+N_STAGES = 3
 
 
 def graph_content(
@@ -33,19 +34,23 @@ def graph_content(
     snapshots: Mapping[int, SimilarityGraph],
     max_nodes: int,
     ratings: Interactions | None = None,
+    tell: Callable[[str], None] = lambda stage: None,
 ) -> dict[str, Any]:
     """Return the ids, labels, attributes, positions, steps and names of communities of one graph.
 
     `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
-    than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
+    than `max_nodes` nodes the page draws communities, and nodes have no positions of their own. `tell` hears of each
+    of the `N_STAGES` stages as it begins.
     """
+    tell(f"communities of {name}")
     listed = min(_MAX_STEP_EDGES, _ALL_STEP_EDGES // max(1, len(snapshots)))
     steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES, listed) for epoch in sorted(snapshots)]
-    shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
+    shown = shown_part(graph)
     steps.append(_step(None, graph, shown.n_edges, shown.n_edges))
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
     large = len(graph) > max_nodes
+    tell(f"positions of {name}")
     content = {
         "name": name,
         "kind": graph.kind,
@@ -56,6 +61,7 @@ def graph_content(
         "overview": _overview(shown, np.array(steps[-1]["communities"])) if large else None,
         "steps": steps,
     }
+    tell(f"names and ratings of {name}")
     if ratings is not None:
         add_ratings(content, graph, ratings, max_nodes)
     for step in steps[:-1]:
@@ -91,11 +97,23 @@ def communities(graph: SimilarityGraph) -> np.ndarray:
     return labels
 
 
+def shown_part(graph: SimilarityGraph) -> SimilarityGraph:
+    """Return the edges that a page holds, whose communities it shows."""
+    return strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
+
+
+def community_names(graph: SimilarityGraph, labels: np.ndarray, counts: np.ndarray | None) -> pd.DataFrame:
+    """Return a row for every community with its name, as all pages have it; `counts` are those of ratings."""
+    index = pd.Index(graph.ids)
+    known = None if counts is None else pd.Series(counts, index=index)
+    return graph.describe_communities(pd.Series(labels, index=index), known)
+
+
 def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list[str | None]]) -> list[dict[str, Any]]:
     """Return the name of every community of a step, and what it rests on."""
     counts = attributes.get("number of ratings")
-    known = None if counts is None else pd.Series([float(count or 0) for count in counts], index=pd.Index(graph.ids))
-    described = graph.describe_communities(pd.Series(labels, index=pd.Index(graph.ids)), known)
+    known = None if counts is None else np.array([float(count or 0) for count in counts])
+    described = community_names(graph, np.array(labels), known)
     columns = ["community", "name", "trait", "share", "share_of_all", "p_value", "members"]
     rows = described.loc[:, columns].to_dict("records")
     return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]

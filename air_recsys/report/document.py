@@ -29,8 +29,7 @@ def check_page(model: Any, learned: str, target: Path) -> None:
     if not hasattr(model, learned):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
     check_target(target)
-    for package in ("matplotlib", "networkx"):
-        import_extra(package, "viz")
+    import_extra("matplotlib", "viz")
 
 
 def check_target(target: Path) -> None:

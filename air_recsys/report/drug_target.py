@@ -60,7 +60,7 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
     ParameterError
         If the folder does not exist.
     MissingExtraError
-        Without matplotlib or networkx.
+        Without matplotlib.
 
     Examples
     --------
@@ -184,9 +184,9 @@ def drug_target_summary(model: DrugTargetAIR) -> Markup:
     words = element("p", " ".join([lead, accuracy, _first_sentence(curve)]), class_="lead")
     pictures = [_enrichment(curve), _reliability(truth, probability)]
     columns = ["system", "average precision", "95 % interval", "AUPR (trapezoid)", "AUROC"]
-    error = element(
-        "p", f"Expected calibration error of the probabilities: {calibration_error(truth, probability):.3f}."
-    )
+    apart = calibration_error(truth, probability)
+    told = f"{apart:.3f}" if apart >= 0.0005 else "below 0.001"
+    error = element("p", f"Expected calibration error of the probabilities: {told}.")
     measures = table(f"Of {truth.size:,} hidden pairs", columns, rows)
     return section(
         "accuracy",

@@ -15,10 +15,11 @@ from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.models.partial_fit import widened
-from air_recsys.report.content import Measures, add_measures, graph_content, uncertainties
+from air_recsys.report.content import N_STAGES, Measures, add_measures, graph_content, uncertainties
 from air_recsys.report.document import single_page
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.plots.snapshots import snapshots_of
+from air_recsys.storage.progress import progress_bar
 from air_recsys.storage.validation import check_integer
 from air_recsys.storage.writing import check_folder, replace_file
 
@@ -43,6 +44,7 @@ _SCRIPTS = (
     "explorer-apart.js",
     "explorer-lasso.js",
     "explorer-selected.js",
+    "explorer-questions.js",
     "explorer-minimap.js",
     "explorer-source.js",
     "explorer-edges.js",
@@ -61,7 +63,7 @@ def write_explorer(
     title: str | None = None,
     max_nodes: int = 10_000,
 ) -> Path:
-    """Write an HTML page to explore graphs in a browser (needs the extra ``viz``).
+    """Write an HTML page to explore graphs in a browser.
 
     The page is one file and asks no other address for anything. It shows the nodes in the colours of their
     communities, finds them by id or label, lists their neighbours and attributes, and draws as many of the
@@ -130,7 +132,15 @@ def _write(
     steps = dict(snapshots or {})
     _check(named, steps)
     heading = "Similarity graphs" if title is None else title
-    contents = [graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()]
+    contents = []
+    with progress_bar(None, total=N_STAGES * len(named), unit="stage") as bar:
+
+        def tell(stage: str) -> None:
+            bar.set_description(stage, refresh=False)
+            bar.update()
+
+        for name, graph in named.items():
+            contents.append(graph_content(name, graph, steps.get(name, {}), max_nodes, ratings, tell))
     for content in contents:
         add_measures(content["attributes"], (measures or {}).get(content["name"], {}))
     data: dict[str, Any] = {"title": heading, "max_nodes": max_nodes, "graphs": contents}

@@ -13,9 +13,10 @@ from threadpoolctl import threadpool_limits
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.embedding import graph_embedding
 
-_N_DIMS = 128  # of the embedding
+_N_DIMS, _FEW_DIMS = 128, 64  # of the embedding, of few and of many nodes
 _PERPLEXITY = 20.0
-_STEPS_AND_MOST = ((500, 5_000), (300, 10**9))  # steps of t-SNE, and up to how many nodes
+_MANY = 2_500  # nodes, above which some of them are placed first
+_NODES_OF_A_LANDMARK, _NEAREST_LANDMARKS = 8, 3
 _ANGLE_AND_MOST = ((0.5, 1_000), (0.8, 10**9))  # how roughly t-SNE sums up far nodes, and up to how many nodes
 _NOISE = 0.01  # length of what is added to vectors, which have length 1
 _FEWEST = 8  # nodes; fewer stand where spectral coordinates have them
@@ -27,8 +28,8 @@ def node_positions(graph: SimilarityGraph) -> np.ndarray:
     """Return a position in the plane for every node, (n, 2), so that the nodes around one are its neighbours.
 
     t-SNE of the embedding of the graph (Euclidean, up to 128 dimensions), from a start by spectral coordinates,
-    which unfold the large structure. Then nodes that lie over each other move apart. Isolated nodes are in rows below
-    the others. The positions are the same for the same graph.
+    which unfold the large structure; of many nodes an eighth goes first. Then nodes that lie over each other move
+    apart. Isolated nodes are in rows below the others. The positions are the same for the same graph.
 
     Source: van der Maaten, Hinton, Visualizing data using t-SNE, JMLR 9, 2008, in scikit-learn's program.
     """
@@ -45,20 +46,40 @@ def node_positions(graph: SimilarityGraph) -> np.ndarray:
 
 
 def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
-    from sklearn.manifold import TSNE
-
     size = len(start)
-    steps = next(steps for steps, most in _STEPS_AND_MOST if size <= most)
-    perplexity = min(_PERPLEXITY, (size - 1) / 5)
-    angle = next(angle for angle, most in _ANGLE_AND_MOST if size <= most)
-    rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
-    given: Any = {"init": 1e-4 * start, "learning_rate": rate, "angle": angle}
-    model = TSNE(2, perplexity=perplexity, max_iter=steps, random_state=0, **given)
+    is_large = size > _MANY
     with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
-        found = graph_embedding(adjacency, _N_DIMS)
+        found = graph_embedding(adjacency, _FEW_DIMS if is_large else _N_DIMS)
         # Where more nodes than the perplexity are alike, it has no solution: they are told apart a little.
         found += np.random.default_rng(0).normal(scale=_NOISE / math.sqrt(found.shape[1]), size=found.shape)
-        return model.fit_transform(found).astype(np.float64)
+        if not is_large:
+            rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
+            return _by_tsne(found, 1e-4 * start, rate, max_iter=500)
+        # From places that are nearly right a hundred steps do, which a bound that every gradient meets makes them.
+        return _by_tsne(found, _around_landmarks(found, start), size / 12, max_iter=250, min_grad_norm=1e9)
+
+
+def _around_landmarks(vectors: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return places of all nodes between those of their nearest landmarks, nodes that t-SNE places first; (n, 2)."""
+    size = len(start) // _NODES_OF_A_LANDMARK
+    chosen = np.sort(np.random.default_rng(0).permutation(len(start))[:size])
+    places = _by_tsne(vectors[chosen], 1e-4 * start[chosen], max(size / 48, 50.0), max_iter=300)
+    cosines = vectors @ vectors[chosen].T  # (n, size)
+    nearest = np.argpartition(-cosines, _NEAREST_LANDMARKS, axis=1)[:, :_NEAREST_LANDMARKS]
+    weights = np.take_along_axis(cosines, nearest, axis=1).clip(1e-3) ** 2
+    means = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), places[nearest])
+    spread = means * math.sqrt(_NODES_OF_A_LANDMARK)  # for as much room a node
+    return spread + np.random.default_rng(1).normal(scale=0.05, size=spread.shape)
+
+
+def _by_tsne(vectors: np.ndarray, start: np.ndarray, rate: float, **steps: Any) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    size = len(vectors)
+    angle = next(angle for angle, most in _ANGLE_AND_MOST if size <= most)
+    given: Any = {"init": start, "learning_rate": rate, "angle": angle, **steps}
+    model = TSNE(2, perplexity=min(_PERPLEXITY, (size - 1) / 5), random_state=0, **given)
+    return model.fit_transform(vectors).astype(np.float64)
 
 
 def _scaled(positions: np.ndarray) -> np.ndarray:

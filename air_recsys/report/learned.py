@@ -14,6 +14,8 @@ from air_recsys.models import AIR, GraphRanker, Recommender
 from air_recsys.models.carried import CarriedResiduals
 from air_recsys.models.presets import PRESETS, OffersPresets
 from air_recsys.report.charts import panel
+from air_recsys.report.content import communities as communities_of
+from air_recsys.report.content import community_names, shown_part
 from air_recsys.report.document import Markup, element, gallery, picture, section, table
 from air_recsys.report.plots import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
 from air_recsys.report.sections import Name, note
@@ -93,55 +95,61 @@ def _no_effects(side: str) -> pd.DataFrame:
 
 _N_COMMUNITIES = 15
 _N_MEMBERS = 5
-_MOST_EDGES = 400_000  # for Louvain in half a minute
 _LARGEST = 50_000  # nodes
 
 
-def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Markup:
+def graph_section(graph: SimilarityGraph | None, kind: str, name: Name, counts: np.ndarray | None = None) -> Markup:
     """Return one graph: heatmap, communities with their most connected members, neighbours and weights.
 
-    `kind` is "user" or "item", `name` turns an id into what people call it.
+    `kind` is "user" or "item", `name` turns an id into what people call it, and `counts` are those of the ratings.
     """
     title = f"Who is alike: the {kind} graph"
     if graph is None:
         return section(f"{kind}s", title, note(f"This model has learned no graph of {kind}s."))
-    counts = np.diff(graph.to_scipy().indptr)
-    isolated = int(np.count_nonzero(counts == 0))
+    degrees = np.diff(graph.to_scipy().indptr)
+    isolated = int(np.count_nonzero(degrees == 0))
     lead = (
-        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On average a {kind} "
-        f"has {counts.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
+        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On average {_one(kind)} "
+        f"has {degrees.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
         "(the exponential of the entropy of a node's weights)."
     )
     if graph.n_edges == 0:
         return section(f"{kind}s", title, element("p", lead), note("There is nothing to draw."))
-    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name))
+    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name, counts))
 
 
-def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
+def _one(kind: str) -> str:
+    return f"an {kind}" if kind[:1] in "aeio" else f"a {kind}"
+
+
+def _communities(graph: SimilarityGraph, name: Name, counts: np.ndarray | None) -> list[Any]:
     if len(graph) > _LARGEST:
         left_out = note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")
         return [left_out, gallery(*_distributions(graph))]
-    strongest, notes = graph, []
-    if graph.n_edges > _MOST_EDGES:
-        strongest = graph.top(max(1, _MOST_EDGES // len(graph)))
-        notes = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
-    communities = strongest.communities()
+    shown = shown_part(graph)
+    few = shown.n_edges < graph.n_edges
+    notes = [note(f"Communities are those of the {shown.n_edges:,} strongest edges.")] if few else []
+    communities = shown.communities()
+    named = community_names(graph, communities_of(shown), counts)
+    described = dict(zip(named["community"].tolist(), named["name"].tolist(), strict=True))
     heatmap = picture(
-        panel(plot_adjacency, strongest, communities=communities, size=(3.9, 3.4)),
+        panel(plot_adjacency, shown, communities=communities, size=(3.9, 3.4)),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
         f"Weights of all pairs of {graph.kind}s, sorted by {communities.nunique():,} communities; lines divide them.",
     )
     return [
         *notes,
         gallery(heatmap, *_distributions(graph)),
-        _community_rows(graph, community_table(strongest, communities, _N_MEMBERS), name),
+        _community_rows(graph, community_table(shown, communities, _N_MEMBERS), name, described),
     ]
 
 
-def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Name) -> Markup:
+def _community_rows(
+    graph: SimilarityGraph, communities: pd.DataFrame, name: Name, described: dict[int, str]
+) -> Markup:
     shown = communities.head(_N_COMMUNITIES)
     rows = [
-        [f"{row['community'] + 1}", row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]
+        [described[row["community"]], row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]
         for row in shown.to_dict("records")
     ]
     caption = f"Communities of {graph.kind}s"
@@ -154,8 +162,8 @@ def _distributions(graph: SimilarityGraph) -> list[Markup]:
     weights = graph.to_scipy().data
     degrees = picture(
         panel(plot_degrees, graph),
-        f"Histogram of the neighbours of a {graph.kind}.",
-        f"Number and effective number of neighbours of a {graph.kind}.",
+        f"Histogram of the neighbours of {_one(graph.kind)}.",
+        f"Number and effective number of neighbours of {_one(graph.kind)}.",
     )
     text = f"Histogram of weights of edges from {weights.min():.2g} to {weights.max():.2g}."
     return [degrees, picture(panel(plot_weights, graph), text, "Weights of the edges.")]

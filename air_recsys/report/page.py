@@ -8,10 +8,12 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from air_recsys.evaluation.held_out import Evaluation, evaluate_model
+from air_recsys.evaluation.held_out import Evaluation, evaluate_model, word_for
 from air_recsys.exceptions import DataError
+from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.models.explain import check_labels
 from air_recsys.report import sections
@@ -43,7 +45,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     test: Any = None,
-    evaluate: bool = False,
+    evaluate: bool | None = None,
     titles: Titles = None,
 ) -> Path:
     """Write a page about a fitted model: accuracy, graphs, intervals, errors, sample recommendations, parameters.
@@ -61,9 +63,10 @@ def write_report(
     test : Interactions, DataFrame, sparse matrix or ndarray, optional
         Ratings that the model has not seen, for its accuracy with intervals, beside that of `BiasModel` and
         `GlobalMean`; of likes alone for lists, beside what is most popular.
-    evaluate : bool
-        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page says that
-        the accuracy is not known, and shows the error on the training ratings.
+    evaluate : bool, optional
+        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. None does so where the
+        training took at most a minute. Else the page says that the accuracy is not known, and shows the error on the
+        training ratings.
     titles : mapping, Series or DataFrame, optional
         From an item's id to what people call it; of a table, indexed by id or with a column "item", the column
         "title". By default the labels of the item graph, else the ids.
@@ -77,7 +80,7 @@ def write_report(
     DataError
         If `test` cannot be used, and for a table of titles without the column "title".
     MissingExtraError
-        Without matplotlib or networkx.
+        Without matplotlib.
 
     Examples
     --------
@@ -92,8 +95,9 @@ def write_report(
     """
     target, model = Path(path), copy.copy(model)  # the state of this moment, whatever another thread writes
     check_report(model, target)
-    titles = _by_id(titles)
-    replace_file(target, report_html(model, evaluate_model(model, test, evaluate), titles).encode("utf-8", "replace"))
+    _by_id(titles)  # an error before any work
+    evaluation = evaluate_model(model, test, evaluate if test is None else bool(evaluate))
+    replace_file(target, report_html(model, evaluation, titles).encode("utf-8", "replace"))
     return target
 
 
@@ -104,13 +108,17 @@ def check_report(model: Recommender, target: Path) -> None:
 
 def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = None) -> str:
     """Return the page of `write_report` as text, with an evaluation that was made before."""
-    name = _item_names(model, titles)
+    name, data = _item_names(model, titles), model.interactions_
+    counts = [
+        np.bincount(each, minlength=n)
+        for each, n in ((data.user_index, data.n_users), (data.item_index, data.n_items))
+    ]
     with import_extra("matplotlib.style", "viz").context("default"):  # whatever the caller's figures look like
         summary = summary_section(model, evaluation)
         body = {
             "accuracy": summary,
-            "users": graph_section(model.user_graph_, "user", str),
-            "items": graph_section(model.item_graph_, "item", name),
+            "users": graph_section(model.user_graph_, "user", str, counts[0]),
+            "items": graph_section(_labelled(model.item_graph_, titles), "item", name, counts[1]),
             "calibration": calibration_section(evaluation),
             "errors": errors_section(evaluation),
             "recommendations": sections.recommendations_section(model, name),
@@ -121,14 +129,22 @@ def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = Non
             "made": sections.made_section(model),
         }
     there = {key: part for key, part in body.items() if part is not None}
-    kind, data = type(model).__name__, model.interactions_
+    kind = type(model).__name__
     return page_html(
         f"Report: {kind}",
         f"What {kind} has learned",
-        f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items",
+        f"{data.n_ratings:,} {word_for(data.ratings)} of {data.n_users:,} users on {data.n_items:,} items",
         {key: _CONTENTS[key] for key in there},
         list(there.values()),
     )
+
+
+def _labelled(graph: SimilarityGraph | None, titles: Titles) -> SimilarityGraph | None:
+    """Return a graph with all that a table of titles says of the items: it names the communities."""
+    if graph is None or titles is None:
+        return graph
+    table = titles if isinstance(titles, pd.DataFrame) else pd.Series(titles, dtype=object).to_frame("title")
+    return graph.with_attributes(table, label="title")
 
 
 def _by_id(titles: Titles) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.held_out import word_for
 from air_recsys.evaluation.results import machine, versions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
@@ -68,11 +69,12 @@ def data_section(model: Recommender, shown: str = "") -> Markup:
     rows: list[tuple[str, Any]] = [
         ("users", data.n_users),
         ("items", data.n_items),
-        ("ratings", data.n_ratings),
-        ("rated pairs", f"{data.density:.2%} of all"),
-        ("lowest and highest rating", f"{low:g} and {high:g}"),
-        ("mean rating", float(data.ratings.mean())),
+        (word_for(data.ratings), data.n_ratings),
+        ("share of all pairs", f"{data.density:.2%}"),
     ]
+    if high > low:
+        rows.append(("lowest and highest rating", f"{low:g} and {high:g}"))
+        rows.append(("mean rating", float(data.ratings.mean())))
     if data.weights is not None:
         rows.append(("weights of the ratings", f"{data.weights.min():g} to {data.weights.max():g}"))
     histograms = [ratings_picture(data)] if high > low else []
@@ -93,8 +95,9 @@ def counts_picture(data: Interactions, side: Literal["user", "item"]) -> Markup:
     counts = np.bincount(index, minlength=size)
     rated = counts[counts > 0]
     without = f"; {size - rated.size:,} have none" if rated.size < size else ""
-    text = f"Histogram of the ratings per {side}, median {np.median(rated):g}."
-    return picture(panel(plot_counts, data, side), text, f"Ratings per {side}{without}.")
+    word = word_for(data.ratings)
+    text = f"Histogram of the {word} per {side}, median {np.median(rated):g}."
+    return picture(panel(plot_counts, data, side), text, f"{word.capitalize()} per {side}{without}.")
 
 
 def training_section(model: Recommender) -> Markup:
@@ -167,7 +170,7 @@ def recommendations_section(model: Recommender, name: Name) -> Markup:
     ranked = ranked[counts[ranked] > 0]
     chosen = dict.fromkeys(int(ranked[place]) for place in (0, ranked.size // 2, ranked.size - 1))
     lists = [_recommendations_of(model, user, name) for user in chosen]
-    lead = "For the users with the most, the median and the fewest ratings."
+    lead = f"For the users with the most, the median and the fewest {word_for(data.ratings)}."
     return section("recommendations", "Sample recommendations", element("p", lead), *lists)
 
 
@@ -178,8 +181,10 @@ def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
     best = own[np.argsort(-data.ratings[own], kind="stable")[:_N_ITEMS]]
     rated = zip(data.item_ids[data.item_index[best]].tolist(), data.ratings[best], strict=True)
     recommended = model.recommend([id], n=min(_N_ITEMS, data.n_items))
-    head = element("h3", f"User {id}: {own.size:,} ratings")
-    lead = element("p", f"Rated highest: {', '.join(f'{name(item)} ({rating:g})' for item, rating in rated)}.")
+    word = word_for(data.ratings)
+    head = element("h3", f"User {id}: {own.size:,} {word if own.size != 1 else word[:-1]}")
+    told = [name(item) + (f" ({rating:g})" if word == "ratings" else "") for item, rating in rated]
+    lead = element("p", f"{'Rated highest' if word == 'ratings' else 'Likes'}: {', '.join(told)}.")
     if recommended.empty:
         return joined([head, lead, note("This user has rated every item.")])
     scores = _scores(model, id, recommended)

@@ -20,7 +20,7 @@ from air_recsys.report.sections import counts_picture, ratings_picture
 _NAMES = {"rmse": "RMSE", "mae": "MAE", "average_precision": "average precision", "auroc": "AUROC"}
 _HOW = (
     "To measure it, give unseen ratings (air-recsys report --test FILE, or write_report(test=...)), "
-    "or let the report fit the model again on 90 % of its ratings (--evaluate)."
+    "or let the report fit the model again on 90 % of them (--evaluate)."
 )
 
 
@@ -69,12 +69,12 @@ def _data_sentence(model: Recommender) -> str:
 
 def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
     if not evaluation.is_unseen:
-        return "Its accuracy on unseen ratings is not known: no held-out ratings were given."
+        return f"Its accuracy on unseen {evaluation.word} is not known: none were held out."
     if not evaluation.rows:
         return "No test pair has a user and an item of the training data, so there is no measure of its lists."
     own, main = evaluation.rows[0], evaluation.measure
     interval = _range(own[f"{main} low"], own[f"{main} high"])
-    seen = f"On {len(evaluation.pairs):,} test ratings its {measure_name(main)} is"
+    seen = f"On {len(evaluation.pairs):,} test {evaluation.word} its {measure_name(main)} is"
     figure = f"{own[main]:.3g} (95 % interval {interval})"
     return f"{seen} {figure}{advantage_text(main, evaluation.advantage)}."
 
@@ -98,7 +98,8 @@ def _last_sentence(evaluation: Evaluation) -> str:
         return _HOW
     pairs = evaluation.pairs
     if evaluation.measure != "rmse":
-        return f"The test ratings are of {pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items."
+        of = f"{pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items"
+        return f"The test {evaluation.word} are of {of}."
     errors = evaluation.predicted - evaluation.truth
     groups = [
         errors_by(pairs[f"{side}_ratings"].to_numpy(), errors, pairs["user"].to_numpy()).assign(side=side)

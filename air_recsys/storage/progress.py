@@ -13,7 +13,7 @@ with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidge
     from tqdm.contrib.logging import logging_redirect_tqdm
 
 _BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
-_IN_LOGS: dict[str, Any] = {"mininterval": 30, "maxinterval": 30, "miniters": 1, "leave": False}
+_IN_LOGS: dict[str, Any] = {"delay": 10, "mininterval": 10, "maxinterval": 10, "miniters": 1, "leave": False}
 _SHOW_WARNING = warnings.showwarning
 
 
@@ -27,7 +27,7 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
     """Return a bar of tqdm, in a notebook with ipywidgets a widget.
 
     None shows it after two seconds on a terminal and in a notebook, and leaves nothing; elsewhere, as in a log, it is
-    a line every 30 seconds. The variable TQDM_DISABLE of the environment turns it off.
+    a line every 10 seconds. The variable TQDM_DISABLE of the environment turns it off.
     """
     how: dict[str, Any]
     is_seen = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
@@ -35,8 +35,6 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
         options["disable"] = not progress
     elif is_seen:
         options |= _BY_DEFAULT
-    else:
-        options = {"delay": 30} | options
     how = options if is_seen else _IN_LOGS | {"file": _LinesOfErrors()} | options
     return tqdm(**how)
 

@@ -194,7 +194,6 @@ def test_a_gpu_where_there_is_none(shelf, tmp_path, monkeypatch, line):
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("networkx", "demo --device cpu"),
         ("matplotlib", "demo --device cpu"),
         ("surprise", "evaluate {}/text.csv --peers svd"),
         ("optuna", "tune {}/text.csv --trials 3"),

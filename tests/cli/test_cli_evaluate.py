@@ -1,23 +1,20 @@
 """`air-recsys evaluate`, `compare`, `tune` and `demo` measure as the library does, and write what they print."""
 
-from functools import partial
+import re
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import SHORT, cli, ratings, read_json
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation import comparing
 from air_recsys.evaluation.experiment import here
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.results.table import format_number
 from air_recsys.evaluation.systems import beside_ranker as systems_of
 from air_recsys.evaluation.tuning import tune
-from air_recsys.report import demo
 from benchmarks.accuracy import ratings as bench
 from benchmarks.accuracy.ratings import rating_systems
 
@@ -118,29 +115,37 @@ def test_datasets_list(tmp_path):
     assert all(row["name"] in ended.out and row["terms"] and isinstance(row["fetchable"], bool) for row in rows)
 
 
-def test_the_demo_finds_groups_and_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "make_syn_netflix", partial(make_syn_netflix, 40, 50, 4, 4))
-    monkeypatch.setattr(demo, "DMF_SETTINGS", demo.DMF_SETTINGS | {"n_epochs": 100})
+def test_the_demo_predicts_explains_and_writes_what_it_says(tmp_path):
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
-    ended = cli("demo", "--out", out, "--device", "cpu", "--seed", 1, "--missing", 0.5, "--json", target)
+    ended = cli("demo", "--out", out, "--device", "cpu", "--seed", 1, "--missing", 0.6, "--json", target)
     assert ended.status == 0
-    expected = ["completion.png", "item_graph.graphml", "model.air", "user_graph.graphml"]
+    expected = ["completion.png", "films.html", "model.air", "predictions.png", "ratings.csv"]
     assert sorted(path.name for path in out.iterdir()) == expected
     assert all(str(out / name) in ended.out for name in expected)
-    assert AIR.load(out / "model.air").interactions_.density == pytest.approx(0.5, abs=0.05)
-    assert len(nx.read_graphml(out / "user_graph.graphml")) == 40
+    assert AIR.load(out / "model.air").interactions_.density == pytest.approx(0.4, abs=0.02)
     assert (out / "completion.png").read_bytes().startswith(b"\x89PNG")
     figures = read_json(target)
-    errors = {row["model"]: row["nmae"] for row in figures["models"]}
-    assert list(errors) == ["AIR", "DMF", "BiasModel", "Mean"]
-    assert errors["AIR"] < errors["BiasModel"] < 1
+    errors = {row["model"]: row["RMSE"] for row in figures["models"]}
+    assert errors["AIR"] < errors["BiasModel"] < errors["Mean"]
     assert all(format_number(error) in ended.out for error in errors.values())
-    groups = {row["graph"]: row for row in figures["groups"]}
-    assert list(groups) == ["users", "items"]
-    assert groups["users"]["true groups"] == 4
-    assert min(row["NMI"] for row in groups.values()) > 0.9
-    assert "50% of the ratings hidden, seed 1" in ended.out
+    assert min(row["NMI"] for row in figures["groups"]) > 0.9
+    assert "60% of the ratings hidden, seed 1" in ended.out
+    held = float(re.search(r"intervals of AIR hold ([0-9.]+)%", ended.out)[1])
+    assert 87 < held < 95
+    assert "is expected to rate" in ended.out
+    for genre in ("Crime", "War", "Animation", "Space", "Romance"):
+        assert re.search(rf"^ +20 +{genre} ", ended.out, re.MULTILINE)
     assert {"versions", "machine"} < set(figures)
+
+
+def test_the_next_commands_of_the_demo_run_on_the_ratings_that_it_wrote(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = cli("demo", "--out", ".", "--device", "cpu")
+    commands = re.findall(r"^  air-recsys (.+)$", ended.out, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        done = cli(*[word.replace("NAME", "Ann A.") for word in command.split()])
+        assert done.status == 0
 
 
 @pytest.fixture

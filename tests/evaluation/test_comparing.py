@@ -1,6 +1,7 @@
 """Comparisons: figures are those of the models, parts are those that were asked for, no system stops others."""
 
 import math
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -433,6 +434,13 @@ def test_the_verdict_names_the_best_and_what_is_level_with_it(data, split):
     assert "a tie in RMSE, p " in for_ratings
     assert "mean" not in for_ratings
     plain = compare({"best": "Biases", "mean": "GlobalMean"}, data, split, **QUICK)
-    assert plain.verdict.endswith(f"which is better than mean ({rmse_of['mean']}) in RMSE")
+    told = re.search(
+        r"which is better than mean \(([0-9.]+)\) in RMSE by ([0-9.]+), beyond the error \(p .+\)$", plain.verdict
+    )
+    assert told is not None
+    assert told[1] == rmse_of["mean"]
+    assert float(told[2]) == pytest.approx(
+        plain.to_frame()["rmse"]["mean"] - plain.to_frame()["rmse"]["best"], rel=1e-3
+    )
     assert repr(plain).endswith(plain.verdict)
     assert compare(["Biases"], data, split, **QUICK).verdict == ""

@@ -53,15 +53,10 @@ for words in ("--help", "--version", "--verison", "nonsense", "train --help", "b
         pass
 {SHOW}
 """
-# Commands one after the other; "\f" ends what each of them printed. The demo has a part of its data and few epochs.
+# Commands one after the other; "\f" ends what each of them printed.
 CLI = """
 import json, sys
-from functools import partial
-from air_recsys.report import demo
 from air_recsys.cli import main
-demo.make_syn_netflix = partial(demo.make_syn_netflix, 30, 40, 3, 3)
-demo.AIR.for_completion = partial(demo.AIR.for_completion, n_epochs=40)
-demo.DMF_SETTINGS |= {"n_epochs": 20}
 for words in json.loads(sys.argv[1]):
     try:
         main(words)

@@ -21,7 +21,7 @@ from air_recsys.report import charts, write_comparison, write_drug_target_report
 from air_recsys.report.charts import Mark, dot_chart
 
 HOSTILE = "<script>alert(1)</script>&"
-SECTIONS = ["errors", "lists", "costs", "systems", "made"]
+SECTIONS = ["errors", "lists", "costs", "systems", "verdict", "made"]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,14 @@ def test_the_page_is_whole_and_safe(found: Comparison, tmp_path: Path) -> None:
         assert name in page.text
     errors = page.text[page.text.index("Predicted ratings") : page.text.index("Lists of items")]
     assert HOSTILE in errors
+    assert "or ratings take " in page.text[page.text.index("What each system is") :]
     assert "popular" not in errors  # a system without ratings is in no chart of errors
 
 
 def test_of_likes_the_page_has_no_errors(tmp_path: Path) -> None:
     likes = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, 1.0, np.nan)
     page = read(compare(["Popularity"], likes, progress=False), tmp_path)
-    assert [id for id in page.ids if id in SECTIONS] == SECTIONS[1:]
+    assert [id for id in page.ids if id in SECTIONS] == ["lists", "costs", "systems", "made"]  # one needs no verdict
 
 
 def test_notes_are_on_the_page_and_there_is_none_without_a_folder(found: Comparison, tmp_path: Path) -> None:

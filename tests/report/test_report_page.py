@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
@@ -11,15 +12,17 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from explorer_cases import rated
-from page_reader import Page
+from page_reader import Page, data_of
 
 from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
+from air_recsys.evaluation import held_out
 from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.evaluation.resampling import Advantage, Interval
 from air_recsys.exceptions import DataError, MissingExtraError, NotFittedError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models import GlobalMean
-from air_recsys.report import sections
+from air_recsys.report import explorer_of, sections
+from air_recsys.report.content import shown_part
 from air_recsys.report.document import element, number_text, table
 from air_recsys.report.learned import graph_section, learned_section, parameters_section
 from air_recsys.report.page import _item_names, report_html, write_report
@@ -47,7 +50,8 @@ def model():
 @pytest.fixture(scope="module")
 def text(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "page.html"
-    assert write_report(model, path, titles={"i0": HOSTILE, "i1": "Plums & pears", "i2": None}) == path
+    titles = {"i0": HOSTILE, "i1": "Plums & pears", "i2": None}
+    assert write_report(model, path, evaluate=False, titles=titles) == path
     return path.read_text(encoding="utf-8")
 
 
@@ -57,6 +61,7 @@ def page(text):
 
 
 def written(model, tmp_path, **options):
+    options = {"evaluate": False} | options
     return Page(write_report(model, tmp_path / "page.html", **options).read_text(encoding="utf-8"))
 
 
@@ -103,7 +108,8 @@ def test_the_same_model_gives_the_same_pictures_whatever_the_style_of_the_caller
     import matplotlib as mpl
 
     with mpl.rc_context({"text.color": "#123456", "axes.facecolor": "yellow", "font.size": 40}):
-        write_report(model, tmp_path / "page.html", titles={"i0": HOSTILE, "i1": "Plums & pears", "i2": None})
+        titles = {"i0": HOSTILE, "i1": "Plums & pears", "i2": None}
+        write_report(model, tmp_path / "page.html", evaluate=False, titles=titles)
     drawn = [re.findall(r"<svg .*?</svg>", page, re.DOTALL) for page in (text, (tmp_path / "page.html").read_text())]
     assert drawn[0] == drawn[1]
 
@@ -188,10 +194,11 @@ def test_a_graph_without_edges_one_too_large_and_one_of_many_edges(monkeypatch):
     assert "There is nothing to draw." in graph_section(empty, "item", str)
     chain = SimilarityGraph(sp.diags_array([np.ones(50_000)] * 2, offsets=(-1, 1)), range(50_001), "item")
     assert "communities are left out of this page" in graph_section(chain, "item", str)
-    monkeypatch.setattr("air_recsys.report.learned._MOST_EDGES", 40)
+    monkeypatch.setattr("air_recsys.report.content._MAX_EDGES", 40)
+    monkeypatch.setattr("air_recsys.report.content._EDGES_PER_NODE", 2)
     weights = np.random.default_rng(0).random((20, 20))
     dense = SimilarityGraph(weights + weights.T, range(20), "item")
-    assert f"those of the {dense.top(2).n_edges} strongest edges" in graph_section(dense, "item", str)
+    assert f"those of the {shown_part(dense).n_edges} strongest edges" in graph_section(dense, "item", str)
 
 
 def test_titles_come_as_a_mapping_or_a_table_or_are_labels_of_the_graph(model, tmp_path):
@@ -325,7 +332,7 @@ def test_the_first_sentences_hold_the_figures_and_the_page_has_its_order(fitted,
 def test_without_unseen_ratings_the_page_says_so_and_has_no_sections_on_them(fitted):
     evaluation = evaluate_model(fitted[0])
     text = Page(summary_section(fitted[0], evaluation)).text
-    assert "is not known: no held-out ratings were given" in text
+    assert "is not known: none were held out" in text
     assert "--test FILE" in text
     assert "95 % interval" not in text
     assert calibration_section(evaluation) is None
@@ -393,3 +400,36 @@ def test_likes_have_lists_in_the_place_of_errors():
         assert "RMSE" not in page.text
         assert len(page.ids) == len(set(page.ids))
         assert "GraphRanker is not trained in epochs." in page.text
+
+
+@pytest.mark.parametrize("preset", [AIR.for_ratings, AIR.for_completion, AIR.for_likes])
+def test_a_report_of_three_ratings_says_what_there_is(preset, tmp_path):
+    few = pd.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rating": [5.0, 1.0, 3.0]})
+    table = few.drop(columns="rating") if preset == AIR.for_likes else few
+    with warnings.catch_warnings(action="ignore"):
+        model = preset(device="cpu", random_state=0).fit(table)
+        text = Page(write_report(model, tmp_path / "page.html").read_text(encoding="utf-8")).text
+    word = "likes" if preset == AIR.for_likes else "ratings"
+    assert f"3 {word} of 2 users on 2 items" in text
+    other = {"likes": "ratings", "ratings": "likes"}[word]
+    assert re.findall(rf"\w+ {other}\b \w+", text.partition("Parameters with")[0]) == []
+    assert " a item" not in text
+
+
+def test_a_report_measures_a_model_that_was_trained_quickly_and_says_why_it_does_not(fitted, tmp_path, monkeypatch):
+    model = fitted[0]
+    assert evaluate_model(model, refit=None).is_unseen
+    assert "held out at random" in Page(write_report(model, tmp_path / "page.html").read_text(encoding="utf-8")).text
+    monkeypatch.setattr(held_out, "_QUICK_SECONDS", 0.0)
+    told = evaluate_model(model, refit=None)
+    assert not told.is_unseen
+    assert "was not fitted again to measure it, as that takes long" in told.notes[0]
+
+
+def test_communities_have_the_names_of_the_explorer(tmp_path):
+    films = pd.DataFrame({"title": [f"film {i}" for i in range(24)], "genre": ["War"] * 12 + ["Comedy"] * 12})
+    model = AIR.for_ratings(**FAST).fit(rated(30, 24))
+    page = Page(write_report(model, tmp_path / "page.html", titles=films).read_text(encoding="utf-8"))
+    data = data_of(explorer_of(model, tmp_path / "explorer.html", films))
+    for graph in data["graphs"]:
+        assert all(each["name"] in page.text for each in graph["names"][:5] if len(each["members"]) > 1)

@@ -35,7 +35,7 @@ def test_a_log_gets_lines_after_a_while(monkeypatch):
     assert not in_notebook()
     with progress_bar(None, total=2) as bar:
         bar.update()
-        assert (bool(bar.disable), bar.delay, bar.mininterval, bar.leave) == (False, 30, 30, False)
+        assert (bool(bar.disable), bar.delay, bar.mininterval, bar.leave) == (False, 10, 10, False)
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
     with progress_bar(None, total=2, desc="sweeps", delay=0, mininterval=0, miniters=1) as bar:
         bar.update()

@@ -58,7 +58,10 @@ class ColumnNames(NamedTuple):
         absent = {role: name for role, name in given.items() if usual_column(role, name, header) is None}
         absent = absent or {role: name for role, name in given.items() if name not in header}  # under other names
         expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
-        return f"{expected}{hint_at_columns(absent, header)}"
+        hint = hint_at_columns(absent, header)
+        if not hint and list(absent) == ["rating"]:
+            hint = "; likes and purchases have none, which is meant by rating=None (in the shell --ranking)"
+        return f"{expected}{hint}"
 
 
 class Rules(NamedTuple):

@@ -63,6 +63,11 @@ function mediansOf(graph, nodes) {
   return [`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`];
 }
 
+/** A p-value; those that are too small for a number have a bound. */
+function chanceText(pValue) {
+  return pValue < 1e-99 ? "p < 1e-99" : `p = ${pValue.toExponential(0)}`;
+}
+
 /** What sets a community apart, in words. */
 function apart(graph, community) {
   const named = graph.named.get(community);
@@ -70,7 +75,7 @@ function apart(graph, community) {
   const parts = [];
   if (named?.trait) {
     parts.push(`${named.trait}: ${percent(named.share)} of them, ${percent(named.share_of_all)} of all`);
-    parts.push(`p = ${named.p_value.toExponential(0)}`);
+    parts.push(chanceText(named.p_value));
   } else parts.push("named by its best known members");
   return [...parts, ...mediansOf(graph, graph.members.get(community))];
 }

@@ -118,7 +118,7 @@ class Selected {
 function traitRow({ name, text, share, shareOfAll, pValue }) {
   const percent = (value) => `${Math.round(100 * value)} %`;
   const told = `${percent(share)} of them, ${percent(shareOfAll)} of all, `;
-  const chance = element("span", { className: "whole", text: `p = ${pValue.toExponential(0)}` });
+  const chance = element("span", { className: "whole", text: chanceText(pValue) });
   return [element("dt", { text, title: name }), element("dd", {}, [told, chance])];
 }
 

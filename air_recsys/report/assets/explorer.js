@@ -12,6 +12,7 @@ class Explorer {
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
     this.path = new PathFinder(this);
+    this.questions = new Questions(this);
     this.selected = new Selected(this);
     this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
     this.view.passes = (node) => this.passes(node);
@@ -105,6 +106,7 @@ class Explorer {
     const kept = this.chosen;
     this.chosen = null;
     this.path.show({});
+    this.questions.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
@@ -274,6 +276,7 @@ class Explorer {
     else if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
     this.path.show(chosen);
+    this.questions.show(chosen);
     this.picks?.describe();
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
@@ -305,6 +308,7 @@ class Explorer {
   clear(focus = true) {
     this.chosen = null;
     this.path.show({});
+    this.questions.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
