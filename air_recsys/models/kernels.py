@@ -52,7 +52,7 @@ def _given(data: Interactions) -> tuple[np.ndarray | None, np.ndarray | None]:
 
 def range_of(data: Interactions) -> Range:
     """The range of the ratings: as stated, else what there is."""
-    return data.rating_scale or (float(data.ratings.min()), float(data.ratings.max()))
+    return data.rating_scale or data.rating_range
 
 
 def chosen_kernels(

@@ -122,6 +122,9 @@ def merge(
     if before.timestamps is not None and new.timestamps is not None:
         times = np.concatenate([before.timestamps[stays], new.timestamps[taken]])
     has_weights = before.weights is not None or new.weights is not None
+    relations = None
+    if before.relations is not None or new.relations is not None:
+        relations = np.concatenate([_relations(before)[stays], _relations(new)[taken]])
     merged = Interactions(
         np.concatenate([before.user_index[stays], users.lookup(new.user_ids)[new.user_index[taken]]]),
         np.concatenate([before.item_index[stays], items.lookup(new.item_ids)[new.item_index[taken]]]),
@@ -130,6 +133,7 @@ def merge(
         items,
         timestamps=times,
         weights=np.concatenate([_weights(before)[stays], _weights(new)[taken]]) if has_weights else None,
+        relations=relations,
         duplicates=None,
         allow_negative=True,
         copy=False,
@@ -194,6 +198,10 @@ def _again(before: Interactions, new: Interactions) -> tuple[np.ndarray, np.ndar
 
 def _weights(data: Interactions) -> np.ndarray:
     return np.ones(data.n_ratings) if data.weights is None else data.weights
+
+
+def _relations(data: Interactions) -> np.ndarray:
+    return np.zeros(data.n_ratings, np.int8) if data.relations is None else data.relations
 
 
 def _grown(state: FittedState, merged: Interactions) -> FittedState:
