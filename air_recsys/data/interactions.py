@@ -536,8 +536,14 @@ class Interactions:
     def measured_as(self, ratings: np.ndarray) -> Interactions:
         """Return the same pairs with these ratings, all of them measured."""
         same = copy(self)
-        same._ratings, same.relations = ratings, None
+        same._ratings, same.relations, same.rating_scale = ratings, None, self.rating_scale or self.rating_range
         return same
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Which ratings are no limits, (n_ratings,); all of them where there are only limits."""
+        measured = np.ones(self.n_ratings, dtype=bool) if self.relations is None else self.relations == 0
+        return measured if measured.any() else ~measured
 
     def misses(self, predicted: np.ndarray) -> np.ndarray:
         """Return predictions less ratings, (n_ratings,); 0 where they lie on the known side of a limit."""

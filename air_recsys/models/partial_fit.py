@@ -20,6 +20,7 @@ from air_recsys.models.new_rows import check_finite, check_names, check_on_scale
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
 
+_STEPS = 8  # of Newton, of rows with limits
 OLDER = "{} new ratings are older than the known ones of their pairs, which stay"
 
 
@@ -242,6 +243,12 @@ def widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph |
 
 def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
+    for _ in range(1 if draft.data.relations is None else _STEPS):
+        draft = _solved_once(before, draft, side, rows, n_others)
+    return draft
+
+
+def _solved_once(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     assert draft.equations is not None
     ratings, weights = _rows_of(draft, side, rows, n_others)
     folded, equations = draft.equations.take_in(before, draft, side, rows, ratings, weights)
@@ -260,5 +267,6 @@ def _rows_of(
     own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
     chosen = np.isin(own, rows) & (other < n_others)
     pairs = np.searchsorted(rows, own[chosen]), other[chosen]
-    weights = None if data.weights is None else data.weights[chosen]
-    return stored_rows(pairs, state.steady_ratings[chosen], weights, (rows.size, n_others))
+    ratings, weights = state.as_measured()
+    weights = None if weights is None else weights[chosen]
+    return stored_rows(pairs, ratings[chosen], weights, (rows.size, n_others))

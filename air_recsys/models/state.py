@@ -20,6 +20,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, UnratedRows, agreements, of_pairs, with_new_items
+from air_recsys.models.censored import as_measured, expected
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.kernels import KernelResiduals
@@ -277,12 +278,39 @@ class FittedState:
 
     @property
     def steady_ratings(self) -> np.ndarray:
-        """The training ratings without what users and items added at their times, (n_ratings,)."""
+        """The training ratings without what users and items added at their times, (n_ratings,); limits as expected."""
         data, drift = self.data, self.drift
+        if data.relations is not None:
+            return self.once("expected ratings", lambda: self._expected(data.relations))
         if drift is None or data.timestamps is None:
             return data.ratings
         times = data.timestamps
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
+
+    def _expected(self, relations: np.ndarray) -> np.ndarray:
+        """The ratings with what limits are expected to be by the posterior alone, see reports/drug-target.md."""
+        limits, ratings = np.flatnonzero(relations), self.data.ratings.copy()
+        scores = self.factors.scores(self.data.user_index[limits], self.data.item_index[limits])
+        ratings[limits] = expected(scores, self._deviations_of(limits), ratings[limits], relations[limits])
+        return ratings
+
+    def _deviations_of(self, places: np.ndarray) -> np.ndarray:
+        """The standard deviations of some training ratings around their true scores."""
+        assert self.equations is not None
+        noise = self.equations.noise(self.data.user_index[places], self.data.item_index[places])
+        return np.sqrt(noise if self.data.weights is None else noise / np.maximum(self.data.weights[places], 1e-12))
+
+    def as_measured(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Ratings and weights of which the equations of new rows are made, see `air_recsys.models.censored`."""
+        data = self.data
+        if data.relations is None:
+            return self.steady_ratings, data.weights
+        limits, ratings = np.flatnonzero(data.relations), data.ratings.copy()
+        weights = np.ones(data.n_ratings) if data.weights is None else data.weights.copy()
+        scores = self.factors.scores(data.user_index[limits], data.item_index[limits])
+        found = as_measured(scores, self._deviations_of(limits), ratings[limits], data.relations[limits])
+        ratings[limits], weights[limits] = found[0], weights[limits] * found[1]
+        return ratings, weights
 
     @property
     def residuals(self) -> np.ndarray:
@@ -461,7 +489,7 @@ class FittedState:
             return self.origin.sources(user, neighbors)
         place = np.flatnonzero(self.data.user_index == user)
         rated, ratings = self.data.item_index[place], self.data.ratings[place]
-        steady = ratings if self.drift is None else self.steady_ratings[place]
+        steady = self.steady_ratings[place]
         weights = np.ones(place.size) if self.data.weights is None else self.data.weights[place]
         expected = (self.factors.item_biases + self.factors.mean)[rated]
         deviations = steady - expected - float(self.factors.user_biases[user])

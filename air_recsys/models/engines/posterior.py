@@ -290,7 +290,7 @@ class PosteriorEngine:
     def _graphs(self, data: Interactions) -> Adjacencies:
         """The graphs by agreement in the present state."""
         factors, drift = self.factors(), self._learned_drift()
-        left = FittedState(data, factors).residuals
+        left = FittedState(data, factors, equations=self.equations() if data.relations is not None else None).residuals
         if drift is not None and data.timestamps is not None:
             left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
         found = agreements(data, left, factors, self.edges_after, device=self.device)
