@@ -148,6 +148,24 @@ def as_relations(values: Any, size: int) -> np.ndarray | None:
     return found if found.any() else None
 
 
+def split_signs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers, of which texts may have a relation in front, as float64, and the relations as `as_relations`.
+
+    Examples
+    --------
+    >>> numbers, relations = split_signs(np.array(["> 10000", 0.5, "<1e3"], dtype=object))
+    >>> numbers.tolist(), relations.tolist()
+    ([10000.0, 0.5, 1000.0], [1, 0, -1])
+    """
+    relations = np.zeros(len(values), np.int8)
+    if values.dtype.kind not in "OUT":
+        return as_float(values), relations
+    parts = pd.Series(values, dtype=object).astype("string").str.extract(r"^\s*([<>=~]*)\s*(.*?)\s*$")
+    numbers = as_float(parts[1].replace("", pd.NA).to_numpy(dtype=object, na_value=np.nan))
+    found = as_relations(parts[0].fillna("").replace("", "=").to_numpy(dtype=object), len(values))
+    return numbers, relations if found is None else found
+
+
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
     array = as_array(values, "timestamps")

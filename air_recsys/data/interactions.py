@@ -27,6 +27,7 @@ from air_recsys.data.columns import (
     hint_at_columns,
     ids_or_range,
     narrowed,
+    split_signs,
     tell_columns,
     usual_column,
     wide_frame,
@@ -239,7 +240,8 @@ class Interactions:
     ) -> Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
-        Upper and lower case in names of columns do not matter, unless two columns differ only in them. With a column
+        Upper and lower case in names of columns do not matter, unless two columns differ only in them. A rating may be
+        a text with a relation in front, ``"< 5"``, where no column has these. With a column
         `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
         stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
 
@@ -261,6 +263,9 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
+        relations = None if relation is None else named["relation"].to_numpy()
+        if relation is None and pd.Series(ratings).astype(str).str.contains("^ *[<>]", regex=True).any():
+            ratings, relations = split_signs(ratings)
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
         kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
         read = cls(
@@ -271,7 +276,7 @@ class Interactions:
             item_ids,
             timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
             weights=None if weight is None else named["weight"].to_numpy(),
-            relations=None if relation is None else named["relation"].to_numpy(),
+            relations=relations,
             duplicates=duplicates if kinds is None else None,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
