@@ -127,7 +127,9 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
         told = as_relations(table[columns["relation"]].fillna("=").to_numpy(), len(table))
         told = np.zeros(len(table), np.int8) if told is None else told
         if wrong := _rows(table.index, (signs != 0) & (signs != told)):
-            raise DataError(f"expected signs of values as in the column relation, found others in rows {quoted(wrong)}")
+            raise DataError(
+                f"expected signs of values as in the column relation, found others in rows {quoted(wrong)}"
+            )
         signs = told
     units = _units(table, columns["unit"], unit, numbers)
     values = _logarithms(numbers, units, unit or "their unit", table.index)
@@ -137,7 +139,9 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
     names: list[Any] = [columns["user"], columns["item"]]
     pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1).reset_index(drop=True)
     if pairs.isna().any(axis=None):
-        raise DataError(f"expected a drug and a target of each value, found {pairs.isna().any(axis=1).sum()} rows without")
+        raise DataError(
+            f"expected a drug and a target of each value, found {pairs.isna().any(axis=1).sum()} rows without"
+        )
     return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)))
 
 

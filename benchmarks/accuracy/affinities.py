@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
@@ -19,7 +20,7 @@ from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
-from air_recsys.metrics import concordance_index, modified_r_squared, mse
+from air_recsys.metrics import concordance_index, limit_figures, modified_r_squared, mse
 from air_recsys.models import AIR
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
@@ -30,6 +31,7 @@ _TEXTS = experiment("affinities")
 SETTINGS: dict[str, str] = _TEXTS["hidden"]
 SEEDS: int = _TEXTS["seeds"]
 _HIDDEN = 5
+NO_BINDING = 5.0  # pKd of a Kd of 10 uM, the highest concentration that was tried
 
 
 class Similarities(NamedTuple):
@@ -70,6 +72,7 @@ def affinity_systems(
     train, own = partial(_train_air, preset), dict(settings or {})
     trains = {
         "AIR": partial(train, own, alike, seed),
+        "AIR with limits": partial(_of_limits, partial(train, own, alike, seed)),
         "AIR langevin": partial(train, own | {"solver": "langevin"}, alike, seed),
         "AIR without similarities": partial(train, own, None, seed),
         "gradient boosting": BoostedPairs(alike.drugs, alike.targets, seed).fit,
@@ -84,6 +87,25 @@ def _train_air(
     drugs, targets = (None, None) if alike is None else alike
     model = AIR.of_preset(preset, **{"random_state": seed, "device": "cpu"} | parameters)
     return model.fit(shown, user_similarity=drugs, item_similarity=targets)
+
+
+def _of_limits(train: Callable[[Interactions], AIR], shown: Interactions) -> AIR:
+    return train(with_limits(shown))
+
+
+def with_limits(data: Interactions) -> Interactions:
+    """The affinities with `NO_BINDING`, the end of the range of the assay, as what they are below."""
+    relations = np.where(data.ratings <= NO_BINDING, -1, 0)
+    pairs = data.user_index, data.item_index
+    known = Interactions(*pairs, data.ratings, data.users, data.items, relations=relations)
+    known.user_features, known.item_features = data.user_features, data.item_features
+    return known
+
+
+def recorded(predicted: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """What an assay is expected to record: `NO_BINDING` for all that lies below."""
+    apart = (predicted - NO_BINDING) / deviation
+    return NO_BINDING + deviation * (np.exp(-np.square(apart) / 2) / np.sqrt(2 * np.pi) + apart * ndtr(apart))
 
 
 def affinities(
@@ -119,7 +141,8 @@ def bench_affinities(
     -------
     ResultTable
         A row a system: means over the folds of MSE, concordance index, r_m^2, share of the affinities inside of 90 %
-        intervals, and seconds of a training. Then a row a published figure.
+        intervals, what `limit_figures` says where a pKd of 5 is a limit, and seconds of a training. Errors of "AIR
+        with limits" are those of what an assay is expected to record. Then a row a published figure.
     """
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
@@ -146,8 +169,15 @@ def bench_affinities(
 def affinity_figures(trial: Trial) -> dict[str, float]:
     """The errors of a system on a fold, and the times of its training."""
     truth, predicted, deviation = trial.task.fold.test.ratings, trial.answer.predicted, trial.answer.deviation
+    of_limits: dict[str, float] = {}
+    if deviation is not None:
+        found = limit_figures(truth, predicted, deviation, with_limits(trial.task.fold.test).relations)
+        names = {"inside 90 %": "inside 90 %, measured", "known side": "limits below 5"}
+        of_limits = {names.get(name, name): value for name, value in found.items()}
+        if trial.system == "AIR with limits":
+            predicted, deviation = recorded(predicted, deviation), None
     figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
     figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
     if deviation is not None:
         figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
-    return figures | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}
+    return figures | of_limits | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}
