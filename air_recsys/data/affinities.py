@@ -124,12 +124,10 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
         raise DataError(f"expected a column of values, such as value or Kd, found {quoted(list(table.columns))}")
     numbers, signs = split_signs(table[columns["rating"]].to_numpy())
     if columns["relation"] is not None:
-        told = as_relations(table[columns["relation"]].fillna("=").to_numpy(), len(table))
+        told = as_relations(table[columns["relation"]].to_numpy(), len(table))
         told = np.zeros(len(table), np.int8) if told is None else told
         if wrong := _rows(table.index, (signs != 0) & (signs != told)):
-            raise DataError(
-                f"expected signs of values as in the column relation, found others in rows {quoted(wrong)}"
-            )
+            raise DataError(f"expected signs of values as the relations say, found others in rows {quoted(wrong)}")
         signs = told
     units = _units(table, columns["unit"], unit, numbers)
     values = _logarithms(numbers, units, unit or "their unit", table.index)
@@ -138,10 +136,8 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
         warnings.warn(f"{np.count_nonzero(~kept)} rows without a value are left out", DataWarning, stacklevel=3)
     names: list[Any] = [columns["user"], columns["item"]]
     pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1).reset_index(drop=True)
-    if pairs.isna().any(axis=None):
-        raise DataError(
-            f"expected a drug and a target of each value, found {pairs.isna().any(axis=1).sum()} rows without"
-        )
+    if lacking := _rows(table.index[kept], pairs.isna().to_numpy()):
+        raise DataError(f"expected a drug and a target of each value, found none in rows {quoted(lacking[:_NAMED])}")
     return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)))
 
 

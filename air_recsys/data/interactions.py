@@ -697,8 +697,8 @@ class Interactions:
         """Raise `DataError` where some ratings are limits, at a door that takes all of them as measured."""
         if self.relations is not None:
             raise DataError(
-                f"expected measured ratings, found {np.count_nonzero(self.relations)} limits (relation < or >), which "
-                "AIR.for_ratings() and air_recsys.metrics.limit_figures know: leave them out, or use these"
+                f"expected measured ratings, found {np.count_nonzero(self.relations)} limits (relation < or >): leave "
+                "them out, or fit AIR.for_ratings(), which knows them"
             )
 
     @property
@@ -814,8 +814,8 @@ def as_interactions(
     A DataFrame, of pandas, Polars, PyArrow, ..., has one rating per row, in the columns user, item and rating, or one
     user per row and one item per column, with missing values for unrated items, see
     `air_recsys.data.columns.wide_frame`; `missing` is as in `Interactions.from_dense`. `reads` names further columns,
-    "timestamp", "weight" and "relation", that are read where there are such; others are named in a warning. Any other type is a
-    `DataError` that lists the accepted ones.
+    "timestamp", "weight" and "relation", that are read where there are such; others are named in a warning. Limits
+    that are not read are an error. Any other type is a `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         if "relation" not in reads:

@@ -19,17 +19,7 @@ from air_recsys.metrics.catalogue import (
     popularity_lift,
 )
 from air_recsys.metrics.ranking import ranking_report, top_k
-from air_recsys.metrics.rating import (
-    concordance_index,
-    limit_figures,
-    mae,
-    modified_r_squared,
-    mse,
-    nmae,
-    psnr,
-    rmse,
-    ssim,
-)
+from air_recsys.metrics.rating import concordance_index, mae, modified_r_squared, mse, nmae, psnr, rmse, ssim
 
 __all__ = [
     "aupr",
@@ -42,7 +32,6 @@ __all__ = [
     "gini",
     "hit_rate_at_k",
     "intra_list_diversity",
-    "limit_figures",
     "mae",
     "map_at_k",
     "miscalibration",

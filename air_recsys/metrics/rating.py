@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import as_finite, check_pairs
@@ -119,43 +118,6 @@ def mse(y_true: Any, y_pred: Any) -> float:
     """
     truth, prediction = check_pairs(y_true, y_pred)
     return float(np.square(truth - prediction).mean())
-
-
-def limit_figures(y_true: Any, y_pred: Any, deviation: Any, relations: Any) -> dict[str, float]:
-    r"""Return how well predictions with standard deviations hold for values of which some are limits.
-
-    Parameters
-    ----------
-    y_true, y_pred, deviation : array_like of float, shape (n,)
-        Measured values or limits, expected values, and the deviations of new measurements from these.
-    relations : array_like of int, shape (n,)
-        0 for measured values, 1 for values above `y_true`, -1 below, as `Interactions.relations`.
-
-    Returns
-    -------
-    dict
-        "log likelihood": the mean of the logarithm of the normal density, of limits of the probability of their side.
-        "inside 90 %": of the measured values, in central intervals. "known side": of the limits, on whose known side
-        the expected value lies. NaN without such.
-
-    Examples
-    --------
-    >>> figures = limit_figures([5.0, 5.0, 7.0], [4.0, 5.5, 6.0], [1.0, 1.0, 1.0], [-1, -1, 0])
-    >>> {name: round(value, 3) for name, value in figures.items()}
-    {'log likelihood': -0.922, 'inside 90 %': 1.0, 'known side': 0.5}
-    """
-    truth, prediction = check_pairs(y_true, y_pred)
-    deviations, signs = check_pairs(deviation, relations, "relations")
-    if deviations.size != truth.size or not (deviations > 0).all() or not np.isin(signs, (-1, 0, 1)).all():
-        raise DataError(f"expected {truth.size} deviations > 0 and relations of -1, 0 and 1, found others")
-    apart, measured = (prediction - truth) / deviations, signs == 0
-    density = -np.square(apart) / 2 - np.log(deviations) - np.log(2 * np.pi) / 2
-    inside, known = np.abs(apart[measured]) <= ndtri(0.95), (signs * apart)[~measured] > 0
-    return {
-        "log likelihood": float(np.where(measured, density, log_ndtr(signs * apart)).mean()),
-        "inside 90 %": float(inside.mean()) if inside.size else float("nan"),
-        "known side": float(known.mean()) if known.size else float("nan"),
-    }
 
 
 def concordance_index(y_true: Any, y_pred: Any) -> float:

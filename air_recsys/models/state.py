@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
 
 from air_recsys.data.features import Features
 from air_recsys.data.ids import IdIndex
@@ -20,7 +21,6 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, UnratedRows, agreements, of_pairs, with_new_items
-from air_recsys.models.censored import as_measured, expected
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.further import NOTHING, Further, errors_left_out, numbers_of
 from air_recsys.models.kernels import KernelResiduals
@@ -30,9 +30,12 @@ from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binar
 from air_recsys.models.rows import SIDES, Folded, RowSolver, ScoreContributions, Side, Sources, other_side
 from air_recsys.models.spread import Spread, facts_of
 from air_recsys.models.unrated import Unrated, process_of_unrated
+from air_recsys.nn.posterior.censored import cut_moments
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.threads import one_thread
 
 Value = TypeVar("Value")
+_LEAST = 1e-12  # weight
 
 
 class ListPart(Protocol):
@@ -287,29 +290,34 @@ class FittedState:
         times = data.timestamps
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
 
+    def _limits(self, relations: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Places and scores of limits, and the means and the shares of the variance that are expected there."""
+        assert self.equations is not None
+        places = np.flatnonzero(relations)
+        pairs = self.data.user_index[places], self.data.item_index[places]
+        scores, variances = self.factors.scores(*pairs), self.equations.noise(*pairs)
+        if self.data.weights is not None:
+            variances = variances / np.maximum(self.data.weights[places], _LEAST)
+        known = scores, np.sqrt(variances), self.data.ratings[places], relations[places]
+        with one_thread():
+            means, left = cut_moments(*(torch.from_numpy(each.astype(np.float64)) for each in known))
+        return places, scores, means.numpy(), left.numpy() / variances
+
     def _expected(self, relations: np.ndarray) -> np.ndarray:
-        """The ratings with what limits are expected to be by the posterior alone, see reports/drug-target.md."""
-        limits, ratings = np.flatnonzero(relations), self.data.ratings.copy()
-        scores = self.factors.scores(self.data.user_index[limits], self.data.item_index[limits])
-        ratings[limits] = expected(scores, self._deviations_of(limits), ratings[limits], relations[limits])
+        """The ratings with what limits are expected to be."""
+        (places, _, means, _), ratings = self._limits(relations), self.data.ratings.copy()
+        ratings[places] = means
         return ratings
 
-    def _deviations_of(self, places: np.ndarray) -> np.ndarray:
-        """The standard deviations of some training ratings around their true scores."""
-        assert self.equations is not None
-        noise = self.equations.noise(self.data.user_index[places], self.data.item_index[places])
-        return np.sqrt(noise if self.data.weights is None else noise / np.maximum(self.data.weights[places], 1e-12))
-
     def as_measured(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Ratings and weights of which the equations of new rows are made, see `air_recsys.models.censored`."""
+        """Ratings and weights that say of new rows what limits say near the present scores: a step of Newton."""
         data = self.data
         if data.relations is None:
             return self.steady_ratings, data.weights
-        limits, ratings = np.flatnonzero(data.relations), data.ratings.copy()
-        weights = np.ones(data.n_ratings) if data.weights is None else data.weights.copy()
-        scores = self.factors.scores(data.user_index[limits], data.item_index[limits])
-        found = as_measured(scores, self._deviations_of(limits), ratings[limits], data.relations[limits])
-        ratings[limits], weights[limits] = found[0], weights[limits] * found[1]
+        (places, scores, means, shares), ratings = self._limits(data.relations), data.ratings.copy()
+        weights, told = np.ones(data.n_ratings) if data.weights is None else data.weights.copy(), 1 - shares
+        ratings[places] = scores + (means - scores) / np.maximum(told, _LEAST)
+        weights[places] *= told
         return ratings, weights
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
@@ -20,7 +20,7 @@ from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
-from air_recsys.metrics import concordance_index, limit_figures, modified_r_squared, mse
+from air_recsys.metrics import concordance_index, modified_r_squared, mse
 from air_recsys.models import AIR
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
@@ -108,6 +108,21 @@ def recorded(predicted: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     return NO_BINDING + deviation * (np.exp(-np.square(apart) / 2) / np.sqrt(2 * np.pi) + apart * ndtr(apart))
 
 
+def limit_figures(
+    truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray, relations: np.ndarray
+) -> dict[str, float]:
+    """The mean log likelihood of values and limits, and what intervals and predictions hold of either."""
+    apart, measured = (predicted - truth) / deviation, relations == 0
+    density = -np.square(apart) / 2 - np.log(deviation) - np.log(2 * np.pi) / 2
+    return {
+        "log likelihood": float(np.where(measured, density, log_ndtr(relations * apart)).mean()),
+        "inside 90 %, measured": interval_figures(*(each[measured] for each in (truth, predicted, deviation)))[
+            "inside 90 %"
+        ],
+        "limits below 5": float(((relations * apart)[~measured] > 0).mean()),
+    }
+
+
 def affinities(
     root: Path,
     seed: int,
@@ -141,7 +156,7 @@ def bench_affinities(
     -------
     ResultTable
         A row a system: means over the folds of MSE, concordance index, r_m^2, share of the affinities inside of 90 %
-        intervals, what `limit_figures` says where a pKd of 5 is a limit, and seconds of a training. Errors of "AIR
+        intervals, `limit_figures` with a pKd of 5 as a limit, and seconds of a training. Errors of "AIR
         with limits" are those of what an assay is expected to record. Then a row a published figure.
     """
     drugs, targets = data.drug_similarity, data.target_similarity
@@ -171,9 +186,7 @@ def affinity_figures(trial: Trial) -> dict[str, float]:
     truth, predicted, deviation = trial.task.fold.test.ratings, trial.answer.predicted, trial.answer.deviation
     of_limits: dict[str, float] = {}
     if deviation is not None:
-        found = limit_figures(truth, predicted, deviation, with_limits(trial.task.fold.test).relations)
-        names = {"inside 90 %": "inside 90 %, measured", "known side": "limits below 5"}
-        of_limits = {names.get(name, name): value for name, value in found.items()}
+        of_limits = limit_figures(truth, predicted, deviation, np.where(truth <= NO_BINDING, -1, 0))
         if trial.system == "AIR with limits":
             predicted, deviation = recorded(predicted, deviation), None
     figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}

@@ -78,7 +78,8 @@ def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = N
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "made.csv")
-    >>> names = "Molecule ChEMBL ID;Smiles;Standard Type;Standard Relation;Standard Value;Standard Units;Target ChEMBL ID"
+    >>> names = "Molecule ChEMBL ID;Smiles;Standard Type;Standard Relation;Standard Value;Standard Units"
+    >>> names += ";Target ChEMBL ID"
     >>> _ = path.write_text(f"{names}\nC1;CCO;Ki;'>';10000;nM;T1\nC2;CCN;Ki;'=';10;nM;T1\n")
     >>> found = read_measurements(path)
     >>> found.table.to_numpy().tolist(), found.smiles.to_dict()
@@ -100,19 +101,7 @@ def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = N
         long = table.melt([*columns], list(values.values()), "endpoint", "value").assign(unit="nM")
         table = long.replace({"endpoint": {name: each for each, name in values.items()}})
     table = _chosen(file, table[table["endpoint"].isin(ENDPOINTS)].dropna(subset=["value"]), asked)
-    known = table["user"].notna() & table["item"].notna()
-    for told, kept in {
-        "without a drug or a target": known,
-        "of targets of several chains": pd.to_numeric(table.get("chains", 1), errors="coerce") == 1,
-        "that ChEMBL doubts": table["doubt"].isna() if "doubt" in table else known,
-    }.items():
-        left_out = known & ~kept if kept is not known else ~known
-        if left_out.any():
-            warnings.warn(f"{file}: {left_out.sum()} values {told} are left out", DataWarning, stacklevel=2)
-        known = known & kept
-    table = table[known]
-    if table.empty:
-        raise DataFileError(f"{file}: expected values of drugs and targets, found none")
+    table = _usable(file, table)
     pairs = table.filter(["user", "item", "value", "unit", "relation"])
     return Measurements(as_p_affinity(pairs), _texts(table, "user", "smiles"), _texts(table, "item", "sequence"))
 
@@ -124,9 +113,8 @@ def _plain(name: str) -> str:
 def _found(file: Path, header: dict[str, str], known: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """The columns by role; `DataFileError` without those that a table must have."""
     found = {role: next((header[name] for name in names if name in header), None) for role, names in known.items()}
-    absent = [
-        names[0] for role, names in known.items() if found[role] is None and role in ("user", "item", "value", "unit")
-    ]
+    needed = {"user", "item", "value", "unit", "endpoint"} & {*known}
+    absent = [known[role][0] for role in sorted(needed) if found[role] is None]
     if absent:
         raise DataFileError(
             f"{file}: expected a TSV of BindingDB or activities of ChEMBL, found no columns {quoted(absent)}"
@@ -139,13 +127,28 @@ def _chosen(file: Path, table: pd.DataFrame, asked: tuple[str, ...] | None) -> p
     counts = table["endpoint"].value_counts()
     if asked is None and len(counts) > 1:
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise DataFileError(
-            f"{file}: expected one endpoint, found {found}: read_measurements(path, {counts.index[0]!r})"
-        )
+        raise DataFileError(f"{file}: expected one endpoint, found {found}: name it, as endpoint={counts.index[0]!r}")
     chosen = table if asked is None else table[table["endpoint"].isin(asked)]
     if chosen.empty:
         raise DataFileError(f"{file}: expected values of {quoted(list(asked or ENDPOINTS))}, found none")
     return chosen
+
+
+def _usable(file: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that say what was measured of which pair; what is left out is told."""
+    for told, left_out in {
+        "without a drug or a target": table["user"].isna() | table["item"].isna(),
+        "without a relation": table["relation"].isna() if "relation" in table else None,
+        "of targets of several chains": pd.to_numeric(table["chains"]) != 1 if "chains" in table else None,
+        "that ChEMBL doubts": table["doubt"].notna() if "doubt" in table else None,
+    }.items():
+        gone = 0 if left_out is None else left_out.loc[table.index].sum()
+        if gone:
+            warnings.warn(f"{file}: {gone} values {told} are left out", DataWarning, stacklevel=3)
+            table = table[~left_out.loc[table.index]]
+    if table.empty:
+        raise DataFileError(f"{file}: expected values of drugs and targets, found none")
+    return table
 
 
 def _texts(table: pd.DataFrame, side: str, text: str) -> pd.Series:
