@@ -161,39 +161,34 @@ def _units(table: pd.DataFrame, column: Hashable | None, unit: str | None, numbe
 
 def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a pair of rows with the columns user, item, value and sign (-1, 0, 1)."""
-    by = rows.assign(
-        measured=rows["value"].where(rows["sign"] == 0),
-        above=rows["value"].where(rows["sign"] > 0),
-        below=rows["value"].where(rows["sign"] < 0),
-    ).groupby(["user", "item"], sort=True)
-    found = pd.DataFrame(
-        {
-            "rating": by["measured"].mean(),
-            "n": by["measured"].count(),
-            "spread": by["measured"].var().fillna(0.0),
-            "least": by["measured"].min(),
-            "most": by["measured"].max(),
-            "above": by["above"].max(),
-            "below": by["below"].min(),
-        }
-    )
-    known = found["n"] > 0
-    wrong = (found["above"] > found["most"]) | (found["below"] < found["least"])
-    wrong |= ~known & (found["above"] >= found["below"])
+    pairs = rows.groupby(["user", "item"], sort=True)
+    number, n = pairs.ngroup().to_numpy(), pairs.ngroups
+    values, signs = rows["value"].to_numpy(), rows["sign"].to_numpy()
+
+    def most(sign: int, direction: int) -> np.ndarray:
+        found, chosen = np.full(n, -np.inf), signs == sign
+        np.maximum.at(found, number[chosen], direction * values[chosen])
+        return direction * found
+
+    above, below, measured = most(1, 1), most(-1, -1), signs == 0
+    counts = np.bincount(number[measured], minlength=n)
+    means = np.bincount(number[measured], values[measured], n) / np.maximum(counts, 1)
+    known, has_above = counts > 0, np.isfinite(above)
+    between = has_above & np.isfinite(below)
+    wrong = np.where(known, (above > most(0, 1)) | (below < most(0, -1)), above >= below)
+    limits = np.where(has_above, above, below)
+    limits[between] = (above[between] + below[between]) / 2
+    signs_of_pairs = np.where(known | between, 0, np.where(has_above, 1, -1))
+    relations = np.array(["=", ">", "<"])[signs_of_pairs]
+    merged = rows.groupby(number)[["user", "item"]].first()
+    merged = merged.assign(rating=np.where(known, means, limits), relation=relations)
+    freedom, own_pair = np.maximum(counts - 1, 0), number[measured]
+    if freedom.any():
+        squares = np.bincount(own_pair, np.square(values[measured] - means[own_pair]), n)
+        own = (_PRIOR + squares / (squares.sum() / freedom.sum() or 1.0)) / (_PRIOR + freedom)
+        merged["weight"] = 2 / (1 + own / np.maximum(counts, 1))
     if wrong.any():
+        named = merged.loc[wrong, ["user", "item"]].head(_NAMED).itertuples(index=False, name=None)
         told = f"limits contradict other measurements of {wrong.sum()} pairs, and are left out"
-        warnings.warn(f"{told}: {quoted(found.index[wrong].tolist()[:_NAMED])}", DataWarning, stacklevel=5)
-        found = found[known | ~wrong]
-        known = known[known | ~wrong]
-    between = found["above"].notna() & found["below"].notna()
-    limit = found["above"].fillna(found["below"]).where(~between, (found["above"] + found["below"]) / 2)
-    sign = np.where(known | between, 0, np.where(found["above"].notna(), 1, -1))
-    merged = pd.DataFrame(
-        {"rating": found["rating"].fillna(limit), "relation": np.array(["=", ">", "<"])[sign]}, index=found.index
-    )
-    freedom = (found["n"] - 1).clip(lower=0)
-    if freedom.sum() > 0:
-        whole = float((freedom * found["spread"]).sum() / freedom.sum()) or 1.0
-        own = (_PRIOR + freedom * found["spread"] / whole) / (_PRIOR + freedom)
-        merged["weight"] = 2 / (1 + own / found["n"].clip(lower=1))
-    return merged.reset_index()
+        warnings.warn(f"{told}: {quoted(list(named))}", DataWarning, stacklevel=5)
+    return merged.loc[known | ~wrong].reset_index(drop=True)

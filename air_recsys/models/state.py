@@ -283,8 +283,8 @@ class FittedState:
     def steady_ratings(self) -> np.ndarray:
         """The training ratings without what users and items added at their times, (n_ratings,); limits as expected."""
         data, drift = self.data, self.drift
-        if data.relations is not None:
-            return self.once("expected ratings", lambda: self._expected(data.relations))
+        if (relations := data.relations) is not None:
+            return self.once("expected ratings", lambda: self._expected(relations))
         if drift is None or data.timestamps is None:
             return data.ratings
         times = data.timestamps

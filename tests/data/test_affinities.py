@@ -42,7 +42,7 @@ def test_repetitions_are_merged_and_sure_means_weigh_more() -> None:
     alike, apart = [("a", "t", 10.0)] * 4, [("b", "t", value) for value in (0.1, 10.0, 1000.0, 10.0)]
     found = as_p_affinity(table(*alike, *apart, ("c", "t", 10.0)), unit="nM").set_index("user")
     assert found["rating"].tolist() == pytest.approx([8, 8, 8])
-    weights = found["weight"]
+    weights = found["weight"].to_dict()
     assert 2 > weights["a"] > weights["b"] > 0
     assert weights["c"] == 1 < weights["a"]
     assert "weight" not in as_p_affinity(table(("a", "t", 10.0), ("b", "t", 10.0)), unit="nM")
@@ -92,7 +92,7 @@ def test_what_comes_out_is_ready_for_a_model() -> None:
     rows = [(f"d{i}", f"t{j}", f"{'>' * (i % 3 == 0)}{rng.uniform(1, 1e5):.3f}") for i in range(12) for j in range(8)]
     found = as_p_affinity(table(*rows), unit="nM")
     model = AIR.for_ratings(random_state=0, device="cpu").fit(found)
-    assert np.count_nonzero(model.interactions_.relations) == 32
+    assert np.count_nonzero(np.asarray(model.interactions_.relations)) == 32
     assert Interactions.from_frame(found, relation="relation").n_ratings == 96
 
 

@@ -106,7 +106,7 @@ def test_new_rows_have_limits(solver: str) -> None:
     assert MADE.error(folded, of_new) < 0.7 * MADE.error(model.fold_in(new.drop(columns="relation")), of_new)
     assert MADE.error(folded, of_new) < 1.3 * MADE.error(air(solver).fit(MADE.limits), of_new)
     updated = model.partial_fit(new)
-    assert np.count_nonzero(updated.interactions_.relations) == (MADE.limits["relation"] == "<").sum()
+    assert np.count_nonzero(np.asarray(updated.interactions_.relations)) == (MADE.limits["relation"] == "<").sum()
     assert updated.forget(users=0).interactions_.relations is not None
 
 
@@ -143,7 +143,7 @@ def test_who_takes_every_rating_as_measured_says_so(ask: Any) -> None:
 
 def test_interactions_carry_relations_and_refuse_others() -> None:
     data = Interactions.from_frame(
-        MADE.limits.assign(relation=MADE.limits["relation"].map({"<": " '<=' ", "=": "~"})), relation="relation"
+        MADE.limits.assign(relation=MADE.limits["relation"].replace({"<": " '<=' ", "=": "~"})), relation="relation"
     )
     texts = MADE.limits["relation"].replace("=", "") + MADE.limits["rating"].astype(str)
     written = Interactions.from_frame(MADE.limits.assign(rating=texts).drop(columns="relation"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from air_recsys.data.affinities import as_p_affinity
@@ -100,7 +101,7 @@ def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = N
     if values:
         long = table.melt([*columns], list(values.values()), "endpoint", "value").assign(unit="nM")
         table = long.replace({"endpoint": {name: each for each, name in values.items()}})
-    table = _chosen(file, table[table["endpoint"].isin(ENDPOINTS)].dropna(subset=["value"]), asked)
+    table = _chosen(file, table.loc[table["endpoint"].isin(ENDPOINTS) & table["value"].notna()], asked)
     table = _usable(file, table)
     pairs = table.filter(["user", "item", "value", "unit", "relation"])
     return Measurements(as_p_affinity(pairs), _texts(table, "user", "smiles"), _texts(table, "item", "sequence"))
@@ -128,7 +129,7 @@ def _chosen(file: Path, table: pd.DataFrame, asked: tuple[str, ...] | None) -> p
     if asked is None and len(counts) > 1:
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         raise DataFileError(f"{file}: expected one endpoint, found {found}: name it, as endpoint={counts.index[0]!r}")
-    chosen = table if asked is None else table[table["endpoint"].isin(asked)]
+    chosen = table if asked is None else table.loc[table["endpoint"].isin(asked)]
     if chosen.empty:
         raise DataFileError(f"{file}: expected values of {quoted(list(asked or ENDPOINTS))}, found none")
     return chosen
@@ -142,10 +143,10 @@ def _usable(file: Path, table: pd.DataFrame) -> pd.DataFrame:
         "of targets of several chains": pd.to_numeric(table["chains"]) != 1 if "chains" in table else None,
         "that ChEMBL doubts": table["doubt"].notna() if "doubt" in table else None,
     }.items():
-        gone = 0 if left_out is None else left_out.loc[table.index].sum()
-        if gone:
-            warnings.warn(f"{file}: {gone} values {told} are left out", DataWarning, stacklevel=3)
-            table = table[~left_out.loc[table.index]]
+        gone = left_out is not None and left_out.loc[table.index]
+        if np.any(gone):
+            warnings.warn(f"{file}: {np.count_nonzero(gone)} values {told} are left out", DataWarning, stacklevel=3)
+            table = table.loc[~np.asarray(gone)]
     if table.empty:
         raise DataFileError(f"{file}: expected values of drugs and targets, found none")
     return table
@@ -155,5 +156,5 @@ def _texts(table: pd.DataFrame, side: str, text: str) -> pd.Series:
     """The first text of each id that has one."""
     if text not in table:
         return pd.Series(dtype=object, name=text)
-    known = table.dropna(subset=[text]).drop_duplicates(side)
-    return known.set_index(side)[text].sort_index()
+    known = table.loc[table[text].notna()].drop_duplicates(side)
+    return pd.Series(known[text].to_numpy(), pd.Index(known[side], name=side), name=text).sort_index()
