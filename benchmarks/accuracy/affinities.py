@@ -185,7 +185,7 @@ def affinity_figures(trial: Trial) -> dict[str, float]:
     """The errors of a system on a fold, and the times of its training."""
     truth, predicted, deviation = trial.task.fold.test.ratings, trial.answer.predicted, trial.answer.deviation
     of_limits: dict[str, float] = {}
-    if deviation is not None:
+    if deviation is not None and (truth <= NO_BINDING).any():
         of_limits = limit_figures(truth, predicted, deviation, np.where(truth <= NO_BINDING, -1, 0))
         if trial.system == "AIR with limits":
             predicted, deviation = recorded(predicted, deviation), None
