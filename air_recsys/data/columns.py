@@ -122,6 +122,50 @@ def as_weights(values: Any, size: int) -> np.ndarray:
     return weights
 
 
+_RELATIONS = {"=": 0, "==": 0, "~": 0, ">": 1, ">=": 1, ">>": 1, "<": -1, "<=": -1, "<<": -1}
+
+
+def as_relations(values: Any, size: int) -> np.ndarray | None:
+    """Return relations as int8, shape (size,): 0 for measured, 1 for above, -1 for below; None where all are 0.
+
+    Spaces and quotes around a sign do not count, as files of ChEMBL have them.
+    """
+    array = as_array(values, "relations")
+    if array.shape != (size,):
+        raise DataError(f"expected one relation for each of {size} ratings, found shape {array.shape}")
+    if array.dtype.kind in "iu":
+        codes, known = array, np.isin(array, (-1, 0, 1))
+    else:
+        signs = pd.Series(array, dtype=object).map(lambda sign: _RELATIONS.get(str(sign).strip(" '\"")))
+        codes, known = signs.fillna(0).to_numpy(), signs.notna().to_numpy()
+    if not known.all():
+        row = int(np.argmin(known))
+        raise DataError(
+            f"expected the relations {', '.join(_RELATIONS)}, found {np.count_nonzero(~known)} others, the first in "
+            f"row {row}: {array[row]!r}"
+        )
+    found = codes.astype(np.int8)
+    return found if found.any() else None
+
+
+def split_signs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers, of which texts may have a relation in front, as float64, and the relations as `as_relations`.
+
+    Examples
+    --------
+    >>> numbers, relations = split_signs(np.array(["> 10000", 0.5, "<1e3"], dtype=object))
+    >>> numbers.tolist(), relations.tolist()
+    ([10000.0, 0.5, 1000.0], [1, 0, -1])
+    """
+    relations = np.zeros(len(values), np.int8)
+    if values.dtype.kind not in "OUT":
+        return as_float(values), relations
+    parts = pd.Series(values, dtype=object).astype("string").str.extract(r"^\s*([<>=~]*)\s*(.*?)\s*$")
+    numbers = as_float(parts[1].replace("", pd.NA).to_numpy(dtype=object, na_value=np.nan))
+    found = as_relations(parts[0].fillna("").replace("", "=").to_numpy(dtype=object), len(values))
+    return numbers, relations if found is None else found
+
+
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
     array = as_array(values, "timestamps")
@@ -200,6 +244,7 @@ _USUAL = {
     "rating": {"rating", "ratings", "score", "stars", "grade", "value", "feedback"},
     "timestamp": {"timestamp", "timestamps", "time", "date", "datetime", "unixtime"},
     "weight": {"weight", "weights", "confidence"},
+    "relation": {"relation", "relations", "standardrelation"},
     "kind": {"kind", "event", "eventtype", "behavior", "behaviour", "behaviortype", "actiontype"},
 }
 """Names of columns, in small letters without signs, by what they hold."""
@@ -345,6 +390,7 @@ _READ_BY = {
     "rating": (_AMOUNTS, "rating= or --rating-column reads it, where there are ratings"),
     "timestamp": (_USUAL["timestamp"], "timestamp= or --timestamp-column reads it"),
     "weight": (_USUAL["weight"], "weight= of Interactions.from_frame reads it"),
+    "relation": (_USUAL["relation"], "relation= of Interactions.from_frame reads it"),
     "kind": (_USUAL["kind"], "target= of AIR.for_likes, or --target, reads it"),
 }
 """By role, names of columns that a caller may expect to be read, and what reads them."""

@@ -18,6 +18,7 @@ from air_recsys.data.columns import (
     as_float,
     as_index,
     as_ratings,
+    as_relations,
     as_timestamps,
     as_weights,
     check_axes,
@@ -26,6 +27,7 @@ from air_recsys.data.columns import (
     hint_at_columns,
     ids_or_range,
     narrowed,
+    split_signs,
     tell_columns,
     usual_column,
     wide_frame,
@@ -133,6 +135,9 @@ class Interactions:
         Time of each rating, in any unit that grows with time.
     weights : array_like of float, shape (n_ratings,), optional
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
+    relations : array_like of str or int, shape (n_ratings,), optional
+        What each rating is of the true value: "=" or "~" (0), ">" or ">=" (1) where that is only known to be larger,
+        as of an assay whose range ends there, "<" or "<=" (-1) where smaller. Models that cannot use them refuse them.
     duplicates : {"error", "first", "last", "mean", "sum"}
         The value of a repeated pair. With "mean" and "sum" its time is the latest. None where all pairs are known to
         be distinct, which saves a sort.
@@ -182,6 +187,7 @@ class Interactions:
         *,
         timestamps: Any = None,
         weights: Any = None,
+        relations: Any = None,
         duplicates: Duplicates | None = "error",
         allow_negative: bool | None = False,
         rating_scale: Scale | None = None,
@@ -201,6 +207,7 @@ class Interactions:
             check_stated(self._ratings, self.rating_scale)
         self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings, copy=copy)
         self.weights = None if weights is None else as_weights(weights, self.n_ratings)
+        self.relations = None if relations is None else as_relations(relations, self.n_ratings)
         if self.item_index.size != self.user_index.size:
             sizes = f"{self.user_index.size} users and {self.item_index.size} items"
             raise DataError(f"expected a user and an item for each rating, found {sizes}")
@@ -224,6 +231,7 @@ class Interactions:
         *,
         timestamp: str | None = None,
         weight: str | None = None,
+        relation: str | None = None,
         kind: str | None = None,
         target: Hashable = None,
         duplicates: Duplicates = "error",
@@ -232,7 +240,8 @@ class Interactions:
     ) -> Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
-        Upper and lower case in names of columns do not matter, unless two columns differ only in them. With a column
+        Upper and lower case in names of columns do not matter, unless two columns differ only in them. A rating may be
+        a text with a relation in front, ``"< 5"``, where no column has these. With a column
         `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
         stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
 
@@ -244,6 +253,7 @@ class Interactions:
         (1, {'view': 2})
         """
         names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight, "kind": kind}
+        names["relation"] = relation
         df = as_pandas(df)
         if not isinstance(df, pd.DataFrame):
             raise DataError(f"expected a table with one rating per row, found {type(df).__name__}")
@@ -253,6 +263,9 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
+        relations = None if relation is None else named["relation"].to_numpy()
+        if relation is None and pd.Series(ratings).astype(str).str.contains("^ *[<>]", regex=True).any():
+            ratings, relations = split_signs(ratings)
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
         kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
         read = cls(
@@ -263,6 +276,7 @@ class Interactions:
             item_ids,
             timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
             weights=None if weight is None else named["weight"].to_numpy(),
+            relations=relations,
             duplicates=duplicates if kinds is None else None,
             allow_negative=allow_negative,
             rating_scale=rating_scale,
@@ -474,7 +488,8 @@ class Interactions:
         if not self.n_ratings:
             return f"Interactions({sizes})"
         low, high = self._ratings.min(), self._ratings.max()
-        return f"Interactions({sizes}, density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g})".replace(
+        limits = "" if self.relations is None else f", {np.count_nonzero(self.relations)} of them limits"
+        return f"Interactions({sizes}, density={self.density:.2%}, ratings {low + 0:g}..{high + 0:g}{limits})".replace(
             "%", " %"
         )
 
@@ -506,6 +521,7 @@ class Interactions:
             self.items,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             weights=None if self.weights is None else self.weights[chosen],
+            relations=None if self.relations is None else self.relations[chosen],
             allow_negative=True,
             copy=False,
         )
@@ -519,8 +535,25 @@ class Interactions:
     def alike(self) -> Interactions:
         """Return the same pairs, each with a rating of 1."""
         same = copy(self)
-        same._ratings = np.ones_like(self._ratings)
+        same._ratings, same.relations = np.ones_like(self._ratings), None
         return same
+
+    def measured_as(self, ratings: np.ndarray) -> Interactions:
+        """Return the same pairs with these ratings, all of them measured."""
+        same = copy(self)
+        same._ratings, same.relations, same.rating_scale = ratings, None, self.rating_scale or self.rating_range
+        return same
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Which ratings are no limits, (n_ratings,); all of them where there are only limits."""
+        measured = np.ones(self.n_ratings, dtype=bool) if self.relations is None else self.relations == 0
+        return measured if measured.any() else ~measured
+
+    def misses(self, predicted: np.ndarray) -> np.ndarray:
+        """Return predictions less ratings, (n_ratings,); 0 where they lie on the known side of a limit."""
+        missed = predicted - self.ratings
+        return missed if self.relations is None else np.where(self.relations * missed > 0, 0.0, missed)
 
     def without_ratings(self) -> Interactions:
         """Return the same users and items, and no ratings."""
@@ -530,7 +563,7 @@ class Interactions:
         """The ratings under a mask, of which there may be none."""
         same = copy(self)
         vars(same).pop("_n_rated", None)
-        for name in ("user_index", "item_index", "_ratings", "timestamps", "weights"):
+        for name in ("user_index", "item_index", "_ratings", "timestamps", "weights", "relations"):
             if (values := getattr(self, name)) is not None:
                 setattr(same, name, values[mask])
         return same
@@ -629,6 +662,10 @@ class Interactions:
         """Return the timestamps where `to_csr` has the ratings; None without any."""
         return None if self.timestamps is None else self._to_csr(self.timestamps)
 
+    def relations_to_csr(self) -> sp.csr_array | None:
+        """Return the relations where `to_csr` has the ratings; None where all are measured."""
+        return None if self.relations is None else self._to_csr(self.relations)
+
     def _to_csr(self, values: np.ndarray) -> sp.csr_array:
         pairs = (self.user_index, self.item_index)
         return sp.csr_array((values, pairs), shape=(self.n_users, self.n_items))
@@ -640,19 +677,38 @@ class Interactions:
         return array
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per rating: user, item, rating, and timestamp and weight where there are any."""
+        """Return one row per rating: user, item, rating, and timestamp, weight and relation where there are any."""
         columns = {
             "user": self.user_ids[self.user_index],
             "item": self.item_ids[self.item_index],
             "rating": self.ratings,
             "timestamp": self.timestamps,
             "weight": self.weights,
+            "relation": None if self.relations is None else np.array(["=", ">", "<"])[self.relations],
         }
         return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
 
     def to_surprise(self) -> Trainset:
         """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
+        self.check_measured()
         return writer("surprise")(self)
+
+    def check_measured(self) -> None:
+        """Raise `DataError` where some ratings are limits, at a door that takes all of them as measured."""
+        if self.relations is not None:
+            raise DataError(
+                f"expected measured ratings, found {np.count_nonzero(self.relations)} limits (relation < or >): leave "
+                "them out, or fit AIR.for_ratings(), which knows them"
+            )
+
+    @property
+    def rating_range(self) -> tuple[float, float]:
+        """The range of the ratings, and as much again beyond limits."""
+        low, high = float(self._ratings.min()), float(self._ratings.max())
+        if self.relations is None:
+            return low, high
+        beyond = high - low or 1.0
+        return low - beyond * bool((self.relations < 0).any()), high + beyond * bool((self.relations > 0).any())
 
     # ---------------------------------------------------------------- internals
 
@@ -686,6 +742,11 @@ class Interactions:
         repeated = repeated_values(self.pair_index)
         if not repeated.size:
             return
+        if self.relations is not None and rule in ("mean", "sum"):
+            raise DataError(
+                f"duplicates={rule!r} does not know the relations < and >, found some: air_recsys.dti.as_p_affinity "
+                "merges the measurements of a pair"
+            )
         pairs = RepeatedPairs(self.pair_index, repeated)
         if rule == "error":
             row = pairs.rows[0]
@@ -703,6 +764,7 @@ class Interactions:
         self._ratings = narrowed(pairs.resolve(self._ratings, rule))
         self.weights = None if self.weights is None else pairs.resolve(self.weights, rule)
         self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, moment)
+        self.relations = None if self.relations is None else pairs.resolve(self.relations, place)
 
 
 def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> Interactions:
@@ -752,17 +814,20 @@ def as_interactions(
     A DataFrame, of pandas, Polars, PyArrow, ..., has one rating per row, in the columns user, item and rating, or one
     user per row and one item per column, with missing values for unrated items, see
     `air_recsys.data.columns.wide_frame`; `missing` is as in `Interactions.from_dense`. `reads` names further columns,
-    "timestamp" and "weight", that are read where there are such; others are named in a warning. Any other type is a
-    `DataError` that lists the accepted ones.
+    "timestamp", "weight" and "relation", that are read where there are such; others are named in a warning. Limits
+    that are not read are an error. Any other type is a `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
+        if "relation" not in reads:
+            data.check_measured()
         return data if rating_scale is None else data.on_scale(rating_scale)
     data = as_pandas(data)
     how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
     if isinstance(data, pd.DataFrame):
         wide = wide_frame(data)
         if wide is None:
-            return Interactions.from_frame(data, **present_columns(data, reads), **how)
+            roles = present_columns(data, reads) | _signs_of(data)
+            return as_interactions(Interactions.from_frame(data, **roles, **how), reads=reads)
         check_not_long([data[name] for name in data.columns], _LONG_FRAME)
         return Interactions.from_dense(wide, missing=missing, **how)
     if sp.issparse(data):
@@ -790,6 +855,14 @@ def present_columns(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]
     """Return which of some columns a table has, as `Interactions.from_frame` takes them."""
     header = list(frame.columns)
     return {role: role for role in roles if usual_column(role, role, header) is not None}
+
+
+def _signs_of(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the column of relations where it has limits, whoever reads it: they are no measured values."""
+    named = usual_column("relation", "relation", list(frame.columns))
+    if named is None or not frame[named].astype(str).str.contains(r"^[ '\"]*[<>]", regex=True).any():
+        return {}
+    return {"relation": named}
 
 
 def _tell_flags(kinds: Sequence[Any]) -> None:

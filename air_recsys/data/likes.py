@@ -49,6 +49,7 @@ def as_likes(
     3
     """
     if isinstance(data, Interactions):
+        data.check_measured()
         if data.kinds is not None and target is not None and data.kinds.target != str(target):
             raise DataError(f"expected events beside the target {target!r}, found {data.kinds.target!r}")
         if liked is not None:

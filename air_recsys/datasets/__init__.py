@@ -4,6 +4,7 @@ A loader reads a local folder or file and never uses the network; `fetch` downlo
 a file is missing, does not fit the others or has another format, with the first malformed line of a text file.
 """
 
+from air_recsys.data.readers.measurements_file import Measurements, read_measurements
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.ratings_file import read_ratings
 from air_recsys.data.sets.drug_target import DrugTargetData, load_davis, load_yamanishi
@@ -25,6 +26,7 @@ from air_recsys.models.given import read_features, read_similarity
 
 __all__ = [
     "DrugTargetData",
+    "Measurements",
     "MontiGraphs",
     "PlantedRatings",
     "SynNetflix",
@@ -46,6 +48,7 @@ __all__ = [
     "make_planted_ratings",
     "make_syn_netflix",
     "read_features",
+    "read_measurements",
     "read_pairs",
     "read_ratings",
     "read_similarity",

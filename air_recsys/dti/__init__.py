@@ -1,5 +1,6 @@
 """Drug-target interactions: completion and graphs in the words of drugs and targets."""
 
+from air_recsys.data.affinities import as_p_affinity
 from air_recsys.data.described.molecules import smiles_similarity
 from air_recsys.data.described.numbers import feature_similarity
 from air_recsys.data.described.sequences import sequence_similarity
@@ -7,7 +8,6 @@ from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.dti.screening import screen
 from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, evaluate_splits, interaction_folds
 from air_recsys.evaluation.enrichment import enrichment, enrichment_curve, hidden_enrichment
-from air_recsys.models.drug_target.affinities import as_p_affinity
 from air_recsys.models.drug_target.model import DrugTargetAIR
 
 __all__ = [

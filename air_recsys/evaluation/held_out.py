@@ -113,6 +113,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = Fa
         raise ParameterError("expected either test ratings or refit, found both")
     model = copy.copy(model)  # the state of this moment, whatever another thread writes
     data = model.interactions_
+    data.check_measured()
     if test is not None:
         unseen = as_interactions(test, allow_negative=True)
         protocol = (

@@ -142,6 +142,7 @@ def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
         items.ids,
         timestamps=data.timestamps,
         weights=data.weights,
+        relations=data.relations,
         allow_negative=True,
         empty=True,
     )

@@ -58,6 +58,7 @@ def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
     >>> ratings_alone(Interactions.from_dense([[5, 3]]).with_features(item=np.eye(2))).item_features is None
     True
     """
+    data.check_measured()
     pairs = data.user_index, data.item_index
     times = data.timestamps if timed else None
     return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)

@@ -23,7 +23,16 @@ from air_recsys.models.presets import OffersPresets, preset_parameters, shortest
 from air_recsys.models.ratings import BINARY
 from air_recsys.models.rows import Side
 from air_recsys.models.settings.finding import FindsSettings
-from air_recsys.models.solvers import AUTO, Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
+from air_recsys.models.solvers import (
+    AUTO,
+    Adam,
+    Solver,
+    Sweeping,
+    as_solver,
+    parameter_names,
+    readers_of,
+    solver_from_json,
+)
 from air_recsys.models.state import FittedState
 from air_recsys.storage.validation import check_integer, choice, integer, real, warn_of_unread
 from air_recsys.training.plan import spread_steps
@@ -236,8 +245,10 @@ give solver='adam'
 
     @property
     def columns_read(self) -> tuple[str, ...]:
-        """The columns "timestamp" and "weight" of a table, as far as the solver reads them."""
-        return ("weight",) if getattr(self.solver, "time", None) is None else ("timestamp", "weight")
+        """The columns "timestamp", "weight" and "relation" of a table, as far as the solver reads them."""
+        times = () if getattr(self.solver, "time", None) is None else ("timestamp",)
+        by_posterior = self.chooses_solver or isinstance(as_solver(self.solver), Sweeping)
+        return (*times, "weight", "relation") if by_posterior else (*times, "weight")
 
     def engine(self) -> Engine:
         """The engine of the solver, not started; parameters that are "auto" follow from formulas."""

@@ -125,7 +125,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
 
     @property
     def columns_read(self) -> tuple[str, ...]:
-        """The columns "timestamp" and "weight" of a table, as far as the model reads them."""
+        """The columns "timestamp", "weight" and "relation" of a table, as far as the model reads them."""
         return ()
 
     def as_data(self, interactions: Any, **how: Any) -> Interactions:
@@ -301,7 +301,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
             told = f"{unknown} of {users.size} pairs have an unknown user or item and count with means: shuffle folds"
         if told:
             warnings.warn(told, DataWarning, stacklevel=2)
-        return -rmse(data.ratings, self.predicted_scores(state, users, items, times))
+        return -rmse(np.zeros(users.size), data.misses(self.predicted_scores(state, users, items, times)))
 
     def recommend(
         self,

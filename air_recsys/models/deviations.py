@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import ndtr
 
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
@@ -310,6 +311,37 @@ class PredictsDeviations(Recommender):
         values, known = state.once("rating values", lambda: RatingValues.of(state)), (users >= 0) & (items >= 0)
         deviations = self._deviations(state, users, items, times, scores)
         return values.probabilities(scores, deviations, np.where(known, users, -1))
+
+    def predict_above(
+        self, user_ids: Any, item_ids: Any, threshold: float, *, unknown: Unknown = "warn", timestamps: Any = None
+    ) -> np.ndarray:
+        """The probability that a new rating of each pair is above a threshold, as of a pKd that counts as active.
+
+        By the normal distribution of `predict_interval`, noise included.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown, timestamps
+            As in `predict`.
+        threshold : float
+            In the unit of the ratings: 6 for a pKd of 1 uM.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> (model.predict_above(0, [0, 4], 3) > 0.5).tolist()
+        [True, False]
+        """
+        check_real("threshold", threshold, minimum=-np.inf)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps, measured=True)
+        scores = self._central(state, *pairs, times)
+        return ndtr((scores - threshold) / self._deviations(state, *pairs, times, scores))
 
     def best_items(
         self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None

@@ -52,7 +52,7 @@ def _given(data: Interactions) -> tuple[np.ndarray | None, np.ndarray | None]:
 
 def range_of(data: Interactions) -> Range:
     """The range of the ratings: as stated, else what there is."""
-    return data.rating_scale or (float(data.ratings.min()), float(data.ratings.max()))
+    return data.rating_scale or data.rating_range
 
 
 def chosen_kernels(
@@ -77,7 +77,7 @@ def chosen_kernels(
     without = scores + _over_items(shown, factors, of_hidden, strength)
 
     def errors_of(predicted: np.ndarray) -> np.ndarray:
-        return np.square(predicted.clip(low, high) - hidden.ratings)
+        return np.square(hidden.misses(predicted.clip(low, high)))
 
     start = min(errors_of(scores), errors_of(without), key=np.mean)
     tried: list[tuple[np.ndarray, np.ndarray, tuple[str, str, float]]] = []
@@ -98,7 +98,8 @@ def chosen_kernels(
     for name, side in zip(("users", "items"), sides, strict=True):
         if side.negative:
             told += f"; similarities of {name} are not positive semidefinite, {side.negative:.1%} of them left out"
-    reach = float(np.quantile(abs(predicted - hidden.ratings) / deviations, _LEVEL)) / _NORMAL
+    measured = hidden.measured
+    reach = float(np.quantile(abs(predicted - hidden.ratings)[measured] / deviations[measured], _LEVEL)) / _NORMAL
     return Kernels(users, items, noise, reach), told
 
 

@@ -74,7 +74,7 @@ def _of_interactions(new: Interactions, weights: np.ndarray | None, side: Side, 
     places = others.lookup(given.ids)
     if (places < 0).any():
         raise UnknownIdError(others.kind, given.ids[places < 0].tolist(), "partial_fit takes new ones in")
-    kept = {"weights": new.weights, "timestamps": new.timestamps}
+    kept = {"weights": new.weights, "timestamps": new.timestamps, "relations": new.relations}
     found = _of_pairs(own, others, index, places[other_index], new.ratings, **kept)
     found.kinds = new.kinds and new.kinds.each(lambda each: _of_interactions(each, None, side, others))
     return found

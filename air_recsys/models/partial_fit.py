@@ -20,6 +20,7 @@ from air_recsys.models.new_rows import check_finite, check_names, check_on_scale
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
 
+_STEPS = 8  # of Newton, of rows with limits
 OLDER = "{} new ratings are older than the known ones of their pairs, which stay"
 
 
@@ -122,6 +123,9 @@ def merge(
     if before.timestamps is not None and new.timestamps is not None:
         times = np.concatenate([before.timestamps[stays], new.timestamps[taken]])
     has_weights = before.weights is not None or new.weights is not None
+    relations = None
+    if before.relations is not None or new.relations is not None:
+        relations = np.concatenate([_relations(before)[stays], _relations(new)[taken]])
     merged = Interactions(
         np.concatenate([before.user_index[stays], users.lookup(new.user_ids)[new.user_index[taken]]]),
         np.concatenate([before.item_index[stays], items.lookup(new.item_ids)[new.item_index[taken]]]),
@@ -130,6 +134,7 @@ def merge(
         items,
         timestamps=times,
         weights=np.concatenate([_weights(before)[stays], _weights(new)[taken]]) if has_weights else None,
+        relations=relations,
         duplicates=None,
         allow_negative=True,
         copy=False,
@@ -196,6 +201,10 @@ def _weights(data: Interactions) -> np.ndarray:
     return np.ones(data.n_ratings) if data.weights is None else data.weights
 
 
+def _relations(data: Interactions) -> np.ndarray:
+    return np.zeros(data.n_ratings, np.int8) if data.relations is None else data.relations
+
+
 def _grown(state: FittedState, merged: Interactions) -> FittedState:
     """A copy of a state with rows for all users and items."""
     sizes, equations, factors = (merged.n_users, merged.n_items), state.equations, state.factors
@@ -234,6 +243,12 @@ def widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph |
 
 def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
+    for _ in range(1 if draft.data.relations is None else _STEPS):
+        draft = _solved_once(before, draft, side, rows, n_others)
+    return draft
+
+
+def _solved_once(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     assert draft.equations is not None
     ratings, weights = _rows_of(draft, side, rows, n_others)
     folded, equations = draft.equations.take_in(before, draft, side, rows, ratings, weights)
@@ -252,5 +267,6 @@ def _rows_of(
     own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
     chosen = np.isin(own, rows) & (other < n_others)
     pairs = np.searchsorted(rows, own[chosen]), other[chosen]
-    weights = None if data.weights is None else data.weights[chosen]
-    return stored_rows(pairs, state.steady_ratings[chosen], weights, (rows.size, n_others))
+    ratings, weights = state.as_measured()
+    weights = None if weights is None else weights[chosen]
+    return stored_rows(pairs, ratings[chosen], weights, (rows.size, n_others))

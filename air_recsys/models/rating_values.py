@@ -82,6 +82,7 @@ class RatingValues(NamedTuple):
 def checked_values(state: FittedState) -> np.ndarray:
     """The values of the training ratings, or raise `DataError` where they are too many to be values."""
     origin = state.origin
+    origin.data.check_measured()
     values = origin.once("values of ratings", lambda: np.unique(origin.data.ratings))
     if values.size > MOST_VALUES:
         raise DataError(

@@ -39,7 +39,7 @@ class TrainingStatistics:
     @cached_property
     def rating_range(self) -> tuple[float, float]:
         """Smallest and largest rating."""
-        return float(self._data.ratings.min()), float(self._data.ratings.max())
+        return self._data.rating_range
 
     @cached_property
     def item_counts(self) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
 
 from air_recsys.data.features import Features
 from air_recsys.data.ids import IdIndex
@@ -29,9 +30,12 @@ from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binar
 from air_recsys.models.rows import SIDES, Folded, RowSolver, ScoreContributions, Side, Sources, other_side
 from air_recsys.models.spread import Spread, facts_of
 from air_recsys.models.unrated import Unrated, process_of_unrated
+from air_recsys.nn.posterior.censored import cut_moments
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.threads import one_thread
 
 Value = TypeVar("Value")
+_LEAST = 1e-12  # weight
 
 
 class ListPart(Protocol):
@@ -277,12 +281,44 @@ class FittedState:
 
     @property
     def steady_ratings(self) -> np.ndarray:
-        """The training ratings without what users and items added at their times, (n_ratings,)."""
+        """The training ratings without what users and items added at their times, (n_ratings,); limits as expected."""
         data, drift = self.data, self.drift
+        if (relations := data.relations) is not None:
+            return self.once("expected ratings", lambda: self._expected(relations))
         if drift is None or data.timestamps is None:
             return data.ratings
         times = data.timestamps
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
+
+    def _limits(self, relations: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Places and scores of limits, and the means and the shares of the variance that are expected there."""
+        assert self.equations is not None
+        places = np.flatnonzero(relations)
+        pairs = self.data.user_index[places], self.data.item_index[places]
+        scores, variances = self.factors.scores(*pairs), self.equations.noise(*pairs)
+        if self.data.weights is not None:
+            variances = variances / np.maximum(self.data.weights[places], _LEAST)
+        known = scores, np.sqrt(variances), self.data.ratings[places], relations[places]
+        with one_thread():
+            means, left = cut_moments(*(torch.from_numpy(each.astype(np.float64)) for each in known))
+        return places, scores, means.numpy(), left.numpy() / variances
+
+    def _expected(self, relations: np.ndarray) -> np.ndarray:
+        """The ratings with what limits are expected to be."""
+        (places, _, means, _), ratings = self._limits(relations), self.data.ratings.copy()
+        ratings[places] = means
+        return ratings
+
+    def as_measured(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Ratings and weights that say of new rows what limits say near the present scores: a step of Newton."""
+        data = self.data
+        if data.relations is None:
+            return self.steady_ratings, data.weights
+        (places, scores, means, shares), ratings = self._limits(data.relations), data.ratings.copy()
+        weights, told = np.ones(data.n_ratings) if data.weights is None else data.weights.copy(), 1 - shares
+        ratings[places] = scores + (means - scores) / np.maximum(told, _LEAST)
+        weights[places] *= told
+        return ratings, weights
 
     @property
     def residuals(self) -> np.ndarray:
@@ -461,7 +497,7 @@ class FittedState:
             return self.origin.sources(user, neighbors)
         place = np.flatnonzero(self.data.user_index == user)
         rated, ratings = self.data.item_index[place], self.data.ratings[place]
-        steady = ratings if self.drift is None else self.steady_ratings[place]
+        steady = self.steady_ratings[place]
         weights = np.ones(place.size) if self.data.weights is None else self.data.weights[place]
         expected = (self.factors.item_biases + self.factors.mean)[rated]
         deviations = steady - expected - float(self.factors.user_biases[user])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import log_ndtr, ndtr
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
@@ -30,6 +31,7 @@ _TEXTS = experiment("affinities")
 SETTINGS: dict[str, str] = _TEXTS["hidden"]
 SEEDS: int = _TEXTS["seeds"]
 _HIDDEN = 5
+NO_BINDING = 5.0  # pKd of a Kd of 10 uM, the highest concentration that was tried
 
 
 class Similarities(NamedTuple):
@@ -70,6 +72,7 @@ def affinity_systems(
     train, own = partial(_train_air, preset), dict(settings or {})
     trains = {
         "AIR": partial(train, own, alike, seed),
+        "AIR with limits": partial(_of_limits, partial(train, own, alike, seed)),
         "AIR langevin": partial(train, own | {"solver": "langevin"}, alike, seed),
         "AIR without similarities": partial(train, own, None, seed),
         "gradient boosting": BoostedPairs(alike.drugs, alike.targets, seed).fit,
@@ -84,6 +87,40 @@ def _train_air(
     drugs, targets = (None, None) if alike is None else alike
     model = AIR.of_preset(preset, **{"random_state": seed, "device": "cpu"} | parameters)
     return model.fit(shown, user_similarity=drugs, item_similarity=targets)
+
+
+def _of_limits(train: Callable[[Interactions], AIR], shown: Interactions) -> AIR:
+    return train(with_limits(shown))
+
+
+def with_limits(data: Interactions) -> Interactions:
+    """The affinities with `NO_BINDING`, the end of the range of the assay, as what they are below."""
+    relations = np.where(data.ratings <= NO_BINDING, -1, 0)
+    pairs = data.user_index, data.item_index
+    known = Interactions(*pairs, data.ratings, data.users, data.items, relations=relations)
+    known.user_features, known.item_features = data.user_features, data.item_features
+    return known
+
+
+def recorded(predicted: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """What an assay is expected to record: `NO_BINDING` for all that lies below."""
+    apart = (predicted - NO_BINDING) / deviation
+    return NO_BINDING + deviation * (np.exp(-np.square(apart) / 2) / np.sqrt(2 * np.pi) + apart * ndtr(apart))
+
+
+def limit_figures(
+    truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray, relations: np.ndarray
+) -> dict[str, float]:
+    """The mean log likelihood of values and limits, and what intervals and predictions hold of either."""
+    apart, measured = (predicted - truth) / deviation, relations == 0
+    density = -np.square(apart) / 2 - np.log(deviation) - np.log(2 * np.pi) / 2
+    return {
+        "log likelihood": float(np.where(measured, density, log_ndtr(relations * apart)).mean()),
+        "inside 90 %, measured": interval_figures(*(each[measured] for each in (truth, predicted, deviation)))[
+            "inside 90 %"
+        ],
+        "limits below 5": float(((relations * apart)[~measured] > 0).mean()),
+    }
 
 
 def affinities(
@@ -119,7 +156,8 @@ def bench_affinities(
     -------
     ResultTable
         A row a system: means over the folds of MSE, concordance index, r_m^2, share of the affinities inside of 90 %
-        intervals, and seconds of a training. Then a row a published figure.
+        intervals, `limit_figures` with a pKd of 5 as a limit, and seconds of a training. Errors of "AIR
+        with limits" are those of what an assay is expected to record. Then a row a published figure.
     """
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
@@ -146,8 +184,13 @@ def bench_affinities(
 def affinity_figures(trial: Trial) -> dict[str, float]:
     """The errors of a system on a fold, and the times of its training."""
     truth, predicted, deviation = trial.task.fold.test.ratings, trial.answer.predicted, trial.answer.deviation
+    of_limits: dict[str, float] = {}
+    if deviation is not None and (truth <= NO_BINDING).any():
+        of_limits = limit_figures(truth, predicted, deviation, np.where(truth <= NO_BINDING, -1, 0))
+        if trial.system == "AIR with limits":
+            predicted, deviation = recorded(predicted, deviation), None
     figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
     figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
     if deviation is not None:
         figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
-    return figures | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}
+    return figures | of_limits | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,19 @@ def read_table(
     writing: Writing = FOUND,
     *,
     names: Sequence[str] | None = None,
+    only: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Return a table as it is in a file; the columns of `ids`, by name or position, are text as it is written.
 
-    `names` are those of the columns of a file of text without a header line.
+    `names` are those of the columns of a file of text without a header line; `only` some columns are read, if given,
+    each where its name first stands.
     """
     if is_parquet(file):
         with parquet_errors(file):
             return pd.read_parquet(file)
     form, header = form_of(file, writing)
+    if only is not None:
+        return _parsed(file, content, ids, form, names, only)
     twice = pd.Index([name for place, name in enumerate(header if names is None else names) if name or not place])
     if not twice.is_unique:
         repeated = quoted(str(twice[twice.duplicated()][0]))
@@ -79,10 +83,16 @@ def read_table(
 
 
 def _parsed(
-    file: Path, content: str, ids: Sequence[int | str], form: Form, names: Sequence[str] | None
+    file: Path,
+    content: str,
+    ids: Sequence[int | str],
+    form: Form,
+    names: Sequence[str] | None,
+    only: Collection[str] | None = None,
 ) -> pd.DataFrame:
     kinds: Any = dict.fromkeys(ids, str)
     of_header: Any = {} if names is None else {"names": list(names), "header": None}
+    of_header |= {} if only is None else {"usecols": list(only)}
     try:
         with open_lines(file, form.encoding, form.separator) as lines:
             table: pd.DataFrame = pd.read_csv(lines, dtype=kinds, **of_header, **form.of_pandas())

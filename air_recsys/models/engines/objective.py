@@ -125,6 +125,10 @@ class ObjectiveEngine:
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
         descent, terms = self.descent, self.terms
+        if data.relations is not None:
+            raise ParameterError(
+                f"{type(terms).__name__} takes every rating as measured, found limits: see Variational"
+            )
         if any(data.n_features) and not isinstance(terms, Adam):
             raise ParameterError(
                 "a model without learned graphs reads no features and no similarities of users and items, found some: "

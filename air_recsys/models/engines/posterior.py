@@ -44,6 +44,7 @@ from air_recsys.nn.memory import (
 )
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.censored import Censored
 from air_recsys.nn.posterior.components import Components, components
 from air_recsys.nn.posterior.equations import SUMS
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
@@ -129,6 +130,8 @@ class PosteriorEngine:
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
         if self.solver.time is not None and data.timestamps is None:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
+        if self.solver.time is not None and data.relations is not None:
+            raise DataError(f"time={self.solver.time!r} knows no limits (relation < or >), found some")
         check_strengths(self.solver, self.knows(data))
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
@@ -218,8 +221,10 @@ class PosteriorEngine:
             error = None if held_out is None else self._held_out_error(held_out)
             self._known = training.user_features, training.item_features
             observed, entries = self._entries(training)
-            found = components(observed) if self._width(training) == 0 else None
-            return self._start(training, entries, found, rng, error, self._drift(training, observed, entries))
+            censored = self._censored(training, observed, entries)
+            found = components(observed) if self._width(training) == 0 and censored is None else None
+            more = self._drift(training, observed, entries), censored
+            return self._start(training, entries, found, rng, error, *more)
 
     def _width(self, data: Extent) -> int:
         """The columns of the factors, at most those that the data can tell apart."""
@@ -231,6 +236,13 @@ class PosteriorEngine:
         dtype, weights = DTYPES[self.setup.dtype], training.weights_to_csr()
         observed = observations(training.to_csr(), self._scaling.forward, dtype, self.device, weights)
         return observed, OwnEntries.of(observed, self._exchange(observed.pattern, self._width(training)))
+
+    def _censored(self, training: Interactions, observed: Observations, entries: OwnEntries) -> Censored | None:
+        relations = training.relations_to_csr()
+        if relations is None:
+            return None
+        relations.sort_indices()
+        return Censored(observed.pattern, entries, torch.as_tensor(relations.data, device=self.device))
 
     def _drift(self, training: Interactions, observed: Observations, entries: OwnEntries) -> Drift | None:
         if self.solver.time is None:
@@ -250,6 +262,7 @@ class PosteriorEngine:
         rng: np.random.Generator,
         error: Callable[[], float] | None = None,
         drift: Drift | None = None,
+        censored: Censored | None = None,
     ) -> PosteriorSweeps:
         """The start of a training on entries; `error` is that on held-out ones."""
         n_sweeps, settings = self._n_sweeps, self._settings(data)
@@ -267,6 +280,7 @@ class PosteriorEngine:
             n_known_features=self._n_known,
             embeddings=self._embeddings,
             drift=drift,
+            censored=censored,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
         unit = self._scaling.unit
@@ -276,7 +290,7 @@ class PosteriorEngine:
     def _graphs(self, data: Interactions) -> Adjacencies:
         """The graphs by agreement in the present state."""
         factors, drift = self.factors(), self._learned_drift()
-        left = FittedState(data, factors).residuals
+        left = FittedState(data, factors, equations=self.equations() if data.relations is not None else None).residuals
         if drift is not None and data.timestamps is not None:
             left = left - drift.at(data.user_index, data.item_index, data.timestamps)[0]
         found = agreements(data, left, factors, self.edges_after, device=self.device)
@@ -317,16 +331,19 @@ class PosteriorEngine:
         pairs = held_out.user_index, held_out.item_index
         users, items = (torch.as_tensor(index.astype(np.int64), device=device) for index in pairs)
         ratings = torch.as_tensor(held_out.ratings.astype(np.float64), device=device)
+        relations = np.zeros(held_out.n_ratings) if held_out.relations is None else held_out.relations
+        signs = torch.as_tensor(relations.astype(np.float64), device=device)
         times = None if held_out.timestamps is None else torch.as_tensor(held_out.timestamps.astype(np.float64))
         unit, mean = self._scaling.unit, self._scaling.mean
 
         def error() -> float:
             left, right, of_users, of_items = self._estimate.scores()
             total, of_time = ratings.new_zeros(()), self._at(users, items, times)
-            parts = (part.split(_PAIRS) for part in (users, items, ratings, of_time))
-            for own, others, expected, drift in zip(*parts, strict=True):
+            parts = (part.split(_PAIRS) for part in (users, items, ratings, of_time, signs))
+            for own, others, expected, drift, sign in zip(*parts, strict=True):
                 found = (left[own] * right[others]).sum(dim=1) + of_users[own] + of_items[others] + drift
-                total += (found * unit + mean - expected).square().sum()
+                missed = found * unit + mean - expected
+                total += missed.masked_fill(sign * missed > 0, 0.0).square().sum()  # on the known side of a limit
             return float((total / len(ratings)).sqrt())
 
         return error
@@ -349,6 +366,7 @@ class PosteriorEngine:
 
     def equations(self) -> PosteriorRows:
         """The equations of a row in the present state."""
+        self._estimate.posterior.complete()
         sides = projection(self._observed, self._pattern, 0), projection(self._observed, self._pattern, 1)
         left = self._estimate.uncertainty()
         unseen = [self._unseen(left, side) for side in (0, 1)]

@@ -31,6 +31,7 @@ from air_recsys.models.solvers import (
     solver_from_json,
     with_overrides,
 )
+from air_recsys.models.state import FittedState
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.training.checkpoint import of_this_training
 
@@ -177,9 +178,12 @@ class FindsSettings(TrainedRecommender):
 
 def _with_kernels(chosen: Selection, judged: Candidate) -> Selection:
     """A selection with kernels of given similarities where these help on the hidden ratings of a training."""
-    hidden, engine = judged.hidden, judged.engine
-    deviations = engine.equations().deviations(hidden.user_index, hidden.item_index)
-    kernels, line = chosen_kernels(judged.shown, hidden, engine.factors(), deviations, RESIDUALS)
+    shown, hidden, engine = judged.shown, judged.hidden, judged.engine
+    factors, equations = engine.factors(), engine.equations()
+    deviations = equations.deviations(hidden.user_index, hidden.item_index)
+    if shown.relations is not None:
+        shown = shown.measured_as(FittedState(shown, factors, equations=equations).steady_ratings)
+    kernels, line = chosen_kernels(shown, hidden, factors, deviations, RESIDUALS)
     return replace(chosen, kernels=kernels, line="; ".join(each for each in (chosen.line, line) if each))
 
 

@@ -137,6 +137,7 @@ def kind_of(data: Interactions) -> Kind:
 
     * One value above 0, and pairs without any: likes. No preset learns from them alone, and `fit` says what does.
     * 0 and 1 alone: 0/1 data.
+    * Some limits: noisy ratings, as no other preset knows them.
     * More values, and a matrix that can be completed as a whole: exact values or noisy ratings. Only a training tells
       which: hidden entries of exact data can be predicted, those of noisy ratings cannot.
     * More values in a larger matrix, or too few to hide a part of: noisy ratings.
@@ -145,6 +146,8 @@ def kind_of(data: Interactions) -> Kind:
         return Kind("likes, only positive pairs", ("ratings",))
     if is_binary(data.ratings):
         return Kind("0/1 data", ("interactions",))
+    if data.relations is not None:
+        return Kind("noisy ratings, some of them limits", ("ratings",))
     if data.n_users * data.n_items <= FULL_WIDTH_CELLS and not too_small(data):
         return Kind("exact values or noisy ratings", ("completion", "ratings"))
     return Kind("noisy ratings", ("ratings",))

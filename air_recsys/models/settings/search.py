@@ -97,7 +97,7 @@ class Candidate:
         if by_epoch:
             return self._best_of(by_epoch)
         scores = self.engine.factors().scores(self.hidden.user_index, self.hidden.item_index)
-        return (scores - self.hidden.ratings) ** 2
+        return self.hidden.misses(scores) ** 2
 
     def _best_of(self, by_epoch: dict[int, np.ndarray]) -> np.ndarray:
         """The errors after all exact epochs, or after fewer of them where these are better by more than chance."""

@@ -144,7 +144,9 @@ def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
         parts = {"user_index": each.user_index, "item_index": each.item_index, "weights": each.weights}
         parts["timestamps"] = each.timestamps
         known |= {f"kind_{number}_{name}": values for name, values in parts.items() if values is not None}
-    return arrays | known | ({} if data.weights is None else {"weights": data.weights})
+    for name, values in (("weights", data.weights), ("relations", data.relations)):
+        known |= {} if values is None else {name: values}
+    return arrays | known
 
 
 def _kinds_from(data: Interactions, told: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray]) -> Kinds | None:
@@ -186,6 +188,7 @@ def interactions_from_arrays(
         _ids_from_arrays("item_ids", arrays),
         timestamps=arrays.get("timestamps"),
         weights=arrays.get("weights"),
+        relations=arrays.get("relations"),
         allow_negative=True,
         copy=False,
     )

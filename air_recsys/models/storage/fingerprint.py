@@ -62,6 +62,8 @@ def digest(data: Interactions, *, timed: bool = False) -> str:
     """
     indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # of any width in memory
     hashed = hash_arrays(*indices, data.ratings, data.weights)
+    if data.relations is not None:
+        hashed.update(hash_arrays(data.relations).digest())
     for ids in (data.user_ids, data.item_ids):
         add_ids(hashed, ids)
     for features in (data.user_features, data.item_features):

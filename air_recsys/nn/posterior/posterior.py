@@ -35,6 +35,7 @@ from torch import Tensor
 
 from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.posterior import flags
+from air_recsys.nn.posterior.censored import Censored
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.equations import SUMS, Given, Half, Rows, Solution, half_sweep, rows_at_once
 from air_recsys.nn.posterior.exchange import OwnEntries
@@ -74,6 +75,8 @@ class Posterior(Stateful):
         The embeddings of given graphs among the features of rows and of columns, and how strongly these count.
     drift : Drift, optional
         What rows and columns add at a moment; of one process alone.
+    censored : Censored, optional
+        The entries of which a limit is known; of one process alone.
 
     Attributes
     ----------
@@ -105,12 +108,13 @@ class Posterior(Stateful):
         n_known_features: tuple[int, int] = (0, 0),
         embeddings: tuple[Embedding, Embedding] = (Embedding(), Embedding()),
         drift: Drift | None = None,
+        censored: Censored | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
         self._sample, self._n_variational, self._values, self._done = sample, n_variational, values, 0
         # The covariances of all rows are kept in the place of their equations; of draws nothing stays.
         block = rows_at_once(width + 1, values.dtype, block_bytes) if sample else None
-        self.exchange, self.drift = observed.exchange, drift
+        self.exchange, self.drift, self._censored = observed.exchange, drift, censored
         self._own = [observed.own(side) for side in (0, 1)]
         self._blocks = [entries.cut(block) for entries in observed.entries]
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
@@ -159,6 +163,11 @@ class Posterior(Stateful):
             self.drift.follow(self.sides, self.noise, self._given, self.generator if self._drawing else None)
         self._done += 1
 
+    def complete(self) -> None:
+        """Give censored entries their expected values in the present state."""
+        if self._censored is not None:
+            self._censored.follow(self.sides, self.noise, None)
+
     def check(self) -> float:
         """The variance of the noise, in the one wait for the device that a sweep needs.
 
@@ -199,6 +208,8 @@ class Posterior(Stateful):
 
     def _half_sweep(self, side: int) -> None:
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
+        if self._censored is not None and (self._done or side):  # the first half sweep comes from random numbers
+            self._censored.follow(self.sides, noise, self.generator if self._drawing else None)
         found = self.exchange.whole(side, self._solved(side, before))
         if self._drawing:
             prior.draw(found.rows, self.generator, _MOMENTUM_OF_WEIGHTS)
@@ -208,7 +219,9 @@ class Posterior(Stateful):
             found = found._replace(rows=Rows(moved, found.rows.covariance))
             prior.update(found.rows, past)
         self.sides[side], self.means[side] = found.rows, found.means
-        errors = found.errors if self.drift is None else found.errors + self.drift.errors(side, self._precisions(side))
+        errors = found.errors
+        for part in (self.drift, self._censored):
+            errors = errors if part is None else errors + part.errors(side, self._precisions(side))
         noise.update(side, errors, self.generator if self._drawing else None)
         self.exchange.agree(prior, noise)
         self._flags += [found.flag, *prior.flags]

@@ -1,0 +1,160 @@
+"""Measured affinities as BindingDB and ChEMBL export them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.affinities import as_p_affinity
+from air_recsys.data.readers.forms import FOUND
+from air_recsys.data.readers.sources import regular
+from air_recsys.data.readers.tables import existing, read_names, read_table
+from air_recsys.exceptions import DataFileError, DataWarning, quoted
+from air_recsys.storage.validation import check_choice
+
+ENDPOINTS = ("Kd", "Ki", "IC50", "EC50")
+_BINDINGDB = {
+    "user": ("bindingdb monomerid", "ligand inchi key"),
+    "item": (
+        "uniprot (swissprot) primary id of target chain",
+        "uniprot (swissprot) primary id of target chain 1",
+        "target name",
+        "target name assigned by curator or datasource",
+    ),
+    "smiles": ("ligand smiles",),
+    "sequence": ("bindingdb target chain sequence", "bindingdb target chain sequence 1"),
+    "chains": ("number of protein chains in target (>1 implies a multichain complex)",),
+}
+_CHEMBL = {
+    "user": ("molecule chembl id",),
+    "item": ("target chembl id",),
+    "value": ("standard value",),
+    "unit": ("standard units",),
+    "relation": ("standard relation",),
+    "endpoint": ("standard type",),
+    "smiles": ("smiles", "canonical smiles"),
+    "doubt": ("data validity comment", "data validity description"),
+}
+
+
+class Measurements(NamedTuple):
+    """What a file of measurements holds."""
+
+    table: pd.DataFrame
+    """A row a pair: user, item, rating (pKd, pKi, ...), relation, and weight where pairs are repeated."""
+    smiles: pd.Series
+    """The structures of the drugs, by id."""
+    sequences: pd.Series
+    """The sequences of the targets, by id; none in files of ChEMBL."""
+
+
+def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = None) -> Measurements:
+    r"""Read a table of BindingDB (TSV) or of activities of ChEMBL (CSV), whose columns tell which it is.
+
+    Units, limits and repetitions are taken as `air_recsys.dti.as_p_affinity` does. Left out, with a line that counts
+    them, are rows without a drug, a target or a value, targets of several chains (of which BindingDB names one), and
+    values that ChEMBL doubts (a data validity comment).
+
+    Parameters
+    ----------
+    path : str or Path
+        Text, also packed, or Parquet.
+    endpoint : {"Kd", "Ki", "IC50", "EC50"}, or several of them, optional
+        What counts; needed where the file has more than one.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing or no such table, or holds nothing of the endpoint.
+    DataError
+        For values that are not positive and units of no concentration.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "made.csv")
+    >>> names = "Molecule ChEMBL ID;Smiles;Standard Type;Standard Relation;Standard Value;Standard Units"
+    >>> names += ";Target ChEMBL ID"
+    >>> _ = path.write_text(f"{names}\nC1;CCO;Ki;'>';10000;nM;T1\nC2;CCN;Ki;'=';10;nM;T1\n")
+    >>> found = read_measurements(path)
+    >>> found.table.to_numpy().tolist(), found.smiles.to_dict()
+    ([['C1', 'T1', 5.0, '<'], ['C2', 'T1', 8.0, '=']], {'C1': 'CCO', 'C2': 'CCN'})
+    >>> folder.cleanup()
+    """
+    asked = None if endpoint is None else (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
+    for each in asked or ():
+        check_choice("endpoint", each, ENDPOINTS)
+    with regular(path) as source:
+        file = existing(source, "measurements")
+        header = {_plain(name): name for name in reversed(read_names(file, FOUND))}
+        values = {each: header[f"{each.lower()} (nm)"] for each in ENDPOINTS if f"{each.lower()} (nm)" in header}
+        columns = _found(file, header, _BINDINGDB if values else _CHEMBL)
+        wanted = [*columns.values(), *values.values()]
+        table = read_table(file, "measurements", wanted, only=wanted)
+    table = table.rename(columns={name: role for role, name in columns.items()})
+    if values:
+        long = table.melt([*columns], list(values.values()), "endpoint", "value").assign(unit="nM")
+        table = long.replace({"endpoint": {name: each for each, name in values.items()}})
+    table = _chosen(file, table.loc[table["endpoint"].isin(ENDPOINTS) & table["value"].notna()], asked)
+    table = _usable(file, table)
+    pairs = table.filter(["user", "item", "value", "unit", "relation"])
+    return Measurements(as_p_affinity(pairs), _texts(table, "user", "smiles"), _texts(table, "item", "sequence"))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).lower()
+
+
+def _found(file: Path, header: dict[str, str], known: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The columns by role; `DataFileError` without those that a table must have."""
+    found = {role: next((header[name] for name in names if name in header), None) for role, names in known.items()}
+    needed = {"user", "item", "value", "unit", "endpoint"} & {*known}
+    absent = [known[role][0] for role in sorted(needed) if found[role] is None]
+    if absent:
+        raise DataFileError(
+            f"{file}: expected a TSV of BindingDB or activities of ChEMBL, found no columns {quoted(absent)}"
+        )
+    return {role: name for role, name in found.items() if name is not None}
+
+
+def _chosen(file: Path, table: pd.DataFrame, asked: tuple[str, ...] | None) -> pd.DataFrame:
+    """The rows of the endpoints asked for, of the only one where none is."""
+    counts = table["endpoint"].value_counts()
+    if asked is None and len(counts) > 1:
+        found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        raise DataFileError(f"{file}: expected one endpoint, found {found}: name it, as endpoint={counts.index[0]!r}")
+    chosen = table if asked is None else table.loc[table["endpoint"].isin(asked)]
+    if chosen.empty:
+        raise DataFileError(f"{file}: expected values of {quoted(list(asked or ENDPOINTS))}, found none")
+    return chosen
+
+
+def _usable(file: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that say what was measured of which pair; what is left out is told."""
+    for told, left_out in {
+        "without a drug or a target": table["user"].isna() | table["item"].isna(),
+        "without a relation": table["relation"].isna() if "relation" in table else None,
+        "of targets of several chains": pd.to_numeric(table["chains"]) != 1 if "chains" in table else None,
+        "that ChEMBL doubts": table["doubt"].notna() if "doubt" in table else None,
+    }.items():
+        gone = left_out is not None and left_out.loc[table.index]
+        if np.any(gone):
+            warnings.warn(f"{file}: {np.count_nonzero(gone)} values {told} are left out", DataWarning, stacklevel=3)
+            table = table.loc[~np.asarray(gone)]
+    if table.empty:
+        raise DataFileError(f"{file}: expected values of drugs and targets, found none")
+    return table
+
+
+def _texts(table: pd.DataFrame, side: str, text: str) -> pd.Series:
+    """The first text of each id that has one."""
+    if text not in table:
+        return pd.Series(dtype=object, name=text)
+    known = table.loc[table[text].notna()].drop_duplicates(side)
+    return pd.Series(known[text].to_numpy(), pd.Index(known[side], name=side), name=text).sort_index()
