@@ -44,6 +44,11 @@ class AdaptiveLaplacian(Protocol):
 
     parts: list[Tensor]
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether each application is the same series of operations."""
+        return True
+
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits into the ``grad`` of the part's logits."""
         ...
@@ -129,6 +134,11 @@ class DenseLaplacian(AdaptiveLaplacian):
         self.parts = [self.logits]
         self.every, self._applied = every, 0
         self._kept: Tensor | None = None  # the adjacency, until the logits are due again
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the logits are due every time."""
+        return self.every == 1
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits, if due, into ``logits.grad``."""
@@ -305,6 +315,11 @@ class JoinedLaplacian(AdaptiveLaplacian):
         self.adjacency, self.refresh = learned.adjacency, learned.refresh
         self.state, self.load_state = learned.state, learned.load_state
         self.restart, self.sharpen = learned.restart, learned.sharpen
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the learned graph is."""
+        return self._learned.is_steady
 
     def fixed(self) -> FixedLaplacian:
         """Return the sum of both as a graph that stays."""

@@ -2,8 +2,8 @@
 
 On small data a GPU waits for Python, which launches hundreds of kernels a step; a graph of them is launched at once.
 It holds addresses and numbers, not Python: what changes from step to step has to stand in the same tensors every time,
-and nothing in it may wait for the device. A capture that fails, and a first replay that does not give what the kernels
-gave one by one, leave the kernels to be launched one by one.
+and nothing in it may wait for the device. Where a capture fails, or one of the first two replays, which start from
+different values, does not give what the kernels give one by one, these are launched one by one from then on.
 
 Source: the documentation of PyTorch, CUDA semantics, "CUDA Graphs".
 """
@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-WARM_UP = 2  # plain runs before that of the check: libraries need their workspaces, and Triton its kernels
+_WARM_UP = 2  # plain runs before that of the check: libraries need their workspaces, and Triton its kernels
 MOST_ENTRIES = 2**22  # entries whose kernels take about as long as their launches
 MOST_BYTES = 2**26  # of the tensors that a step takes and gives
+_CHECKS = 2  # replays that are compared; a graph that reads the tensors of another step does well at the first one
 _TOLERANCE = 1e-3  # of the norm of a tensor: libraries may take other kernels within a graph
 _LOGGER = logging.getLogger("air_recsys")
 _ONE_CAPTURE = threading.Lock()  # in a process
@@ -37,6 +38,8 @@ class Replayed:
         The only one that is drawn from.
     pool : tuple of int, optional
         The memory that graphs share which are always replayed in one order, of `torch.cuda.graph_pool_handle`.
+    known : bool
+        Whether such kernels have been captured before: one check is enough then, without a warm-up.
 
     Attributes
     ----------
@@ -49,9 +52,11 @@ class Replayed:
         device: torch.device,
         generator: torch.Generator | None = None,
         pool: tuple[int, int] | None = None,
+        *,
+        known: bool = False,
     ) -> None:
         self._generator, self._pool, self._stream = generator, pool, torch.cuda.Stream(device)
-        self._n_plain = 0
+        self._n_plain, self._n_checks = (0, 1) if known else (_WARM_UP, _CHECKS)  # that are left
         self._graph: torch.cuda.CUDAGraph | None = None
         self._results: Sequence[Tensor] = ()
         self.is_dropped = False
@@ -70,13 +75,13 @@ class Replayed:
         if self.is_dropped:
             return run()
         with torch.cuda.device(self._stream.device):
-            if self._graph is not None:
+            if self._graph is not None and not self._n_checks:
                 self._graph.replay()
                 return self._results
-            if self._n_plain < WARM_UP:
-                self._n_plain += 1
+            if self._n_plain:
+                self._n_plain -= 1
                 return self._plainly(run)
-            return self._captured(run, changed)
+            return self._checked(run, changed)
 
     def drop(self) -> None:
         """Launch the kernels one by one from now on."""
@@ -91,22 +96,24 @@ class Replayed:
         current.wait_stream(self._stream)
         return results
 
-    def _captured(self, run: Run, changed: Callable[[], Sequence[Tensor]]) -> Sequence[Tensor]:
-        """Run the kernels, and keep a graph of them if it does the same from the same start."""
+    def _checked(self, run: Run, changed: Callable[[], Sequence[Tensor]]) -> Sequence[Tensor]:
+        """Run the kernels, and keep their graph if it does the same from the same start."""
         start, place = _copies(changed()), _position(self._generator)
         plain = self._plainly(run)
         expected, end = _copies([*plain, *changed()]), _position(self._generator)
         _restore(changed(), start)
         _go_to(self._generator, place)
         try:
-            with _ONE_CAPTURE:
-                self._graph, self._results = self._capture(run)
+            if self._graph is None:
+                with _ONE_CAPTURE:
+                    self._graph, self._results = self._capture(run)
             self._graph.replay()
             found = [*self._results, *changed()]
             problem = _difference(found, expected) or ("" if _same(_position(self._generator), end) else "other draws")
         except Exception as error:  # of an operator that waits, a library, or memory
             problem = f"{type(error).__name__}: {str(error).strip()[:200]}"
             _release(self._generator, self._stream.device)
+        self._n_checks -= 1
         if not problem:
             return self._results
         _LOGGER.warning("steps on %s are launched kernel by kernel: %s", self._stream.device, problem)
@@ -172,7 +179,7 @@ def _difference(found: Sequence[Tensor], expected: Sequence[Tensor]) -> str:
     errors = torch.stack([(one - other).norm() for one, other in both])
     sizes = torch.stack([other.norm() for _, other in both])
     wrong = (~(errors <= _TOLERANCE * sizes)).sum().item()
-    return f"the first replay of a CUDA graph had {wrong} of {len(both)} tensors wrong" if wrong else ""
+    return f"a replay of their CUDA graph had {wrong} of {len(both)} tensors wrong" if wrong else ""
 
 
 def _position(generator: torch.Generator | None) -> Tensor | None:

@@ -19,7 +19,7 @@ The noise has a variance of its own for every row and every column, shrunk towar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -104,6 +104,11 @@ class RowPrior(Stateful):
         self._learned = torch.cat([places[:last], places[last + embedding.number :]])
         self.flags: list[Flag] = []
         self._fitted: tuple[Tensor, Tensor] | None = None  # W, and W^T f of all rows
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned, or raise `ValueError` for other values, as from a file."""
+        super().load_state(state)
+        self._fitted = None  # the same tensor may hold other weights
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
