@@ -33,7 +33,8 @@ class Replayed:
 
     Parameters
     ----------
-    device : torch.device
+    stream : torch.cuda.Stream
+        Of the device, for what is not replayed.
     generator : torch.Generator, optional
         The only one that is drawn from.
     pool : tuple of int, optional
@@ -49,13 +50,13 @@ class Replayed:
 
     def __init__(
         self,
-        device: torch.device,
+        stream: torch.cuda.Stream,
         generator: torch.Generator | None = None,
         pool: tuple[int, int] | None = None,
         *,
         known: bool = False,
     ) -> None:
-        self._generator, self._pool, self._stream = generator, pool, torch.cuda.Stream(device)
+        self._stream, self._generator, self._pool = stream, generator, pool
         self._n_plain, self._n_checks = (0, 1) if known else (_WARM_UP, _CHECKS)  # that are left
         self._graph: torch.cuda.CUDAGraph | None = None
         self._results: Sequence[Tensor] = ()
@@ -98,18 +99,18 @@ class Replayed:
 
     def _checked(self, run: Run, changed: Callable[[], Sequence[Tensor]]) -> Sequence[Tensor]:
         """Run the kernels, and keep their graph if it does the same from the same start."""
-        start, place = _copies(changed()), _position(self._generator)
+        own = list(changed())
+        start, place = _copies(own), _position(self._generator)
         plain = self._plainly(run)
-        expected, end = _copies([*plain, *changed()]), _position(self._generator)
-        _restore(changed(), start)
+        expected, end = [*plain, *_copies(own)], _position(self._generator)
+        _restore(own, start)
         _go_to(self._generator, place)
         try:
             if self._graph is None:
                 with _ONE_CAPTURE:
                     self._graph, self._results = self._capture(run)
             self._graph.replay()
-            found = [*self._results, *changed()]
-            problem = _difference(found, expected) or ("" if _same(_position(self._generator), end) else "other draws")
+            problem = _difference([*self._results, *own], expected) or ("" if _same(_position(self._generator), end) else "other draws")
         except Exception as error:  # of an operator that waits, a library, or memory
             problem = f"{type(error).__name__}: {str(error).strip()[:200]}"
             _release(self._generator, self._stream.device)
@@ -118,7 +119,7 @@ class Replayed:
             return self._results
         _LOGGER.warning("steps on %s are launched kernel by kernel: %s", self._stream.device, problem)
         self.drop()
-        _restore(changed(), start)
+        _restore(own, start)
         _go_to(self._generator, place)
         return run()
 
@@ -153,15 +154,16 @@ class CapturedStep:
     def __call__(self, step: Callable[[list[Tensor]], list[Tensor]], given: list[Tensor]) -> list[Tensor]:
         """The tensors after a step, which no later one changes.
 
-        `step` returns new tensors or those that it was given, and depends on nothing else that changes.
+        `step` returns new tensors or those that it was given, which it does not change, and depends on nothing else
+        that changes.
         """
         if sum(each.nbytes for each in given) > MOST_BYTES or (self._replayed and self._replayed.is_dropped):
             return step(given)
         if [each.shape for each in given] != [each.shape for each in self._own]:
-            self._own, self._replayed = _copies(given), Replayed(self._device, self._generator)
+            self._own, self._replayed = _copies(given), Replayed(torch.cuda.Stream(self._device), self._generator)
         assert self._replayed is not None
         _restore(self._own, given)
-        return _copies(self._replayed(lambda: step(self._own), lambda: self._own))
+        return _copies(self._replayed(lambda: step(self._own)))
 
 
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -175,11 +177,14 @@ def _restore(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
 
 def _difference(found: Sequence[Tensor], expected: Sequence[Tensor]) -> str:
     """What differs by more than rounding, in words; the host waits for it."""
-    both = [(one.double(), other.double()) for one, other in zip(found, expected, strict=True)]
-    errors = torch.stack([(one - other).norm() for one, other in both])
-    sizes = torch.stack([other.norm() for _, other in both])
-    wrong = (~(errors <= _TOLERANCE * sizes)).sum().item()
-    return f"a replay of their CUDA graph had {wrong} of {len(both)} tensors wrong" if wrong else ""
+    errors = torch.stack([_norm(one - other) for one, other in zip(found, expected, strict=True)])
+    sizes = torch.stack([_norm(other) for other in expected])
+    wrong = int((~(errors <= _TOLERANCE * sizes)).sum())
+    return f"a replay of their CUDA graph had {wrong} of {len(expected)} tensors wrong" if wrong else ""
+
+
+def _norm(tensor: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(tensor, dtype=torch.float64)
 
 
 def _position(generator: torch.Generator | None) -> Tensor | None:

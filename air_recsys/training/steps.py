@@ -46,8 +46,9 @@ class CapturedSteps(PlainSteps):
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
         self._objective = objective
-        self._device = objective.model_parameters()[0].device
-        self._rates = [torch.tensor(learning_rate * group["rate"], device=self._device) for group in groups]
+        self._stream = torch.cuda.Stream(objective.model_parameters()[0].device)
+        rates = (learning_rate * group["rate"] for group in groups)
+        self._rates = [torch.tensor(rate, device=self._stream.device) for rate in rates]
         tensors = [group | {"lr": rate} for group, rate in zip(groups, self._rates, strict=True)]
         self.optimizer = torch.optim.Adam(tensors, fused=True, capturable=True)
         self._trained: list[list[Tensor]] = [[] for _ in objective.batches]  # tensors with a gradient
@@ -57,7 +58,7 @@ class CapturedSteps(PlainSteps):
         """Evaluation and update of each batch."""
         pool = torch.cuda.graph_pool_handle()  # a batch replays its two graphs one after the other
         return [
-            (Replayed(self._device, pool=pool, known=known), Replayed(self._device, pool=pool, known=True))
+            (Replayed(self._stream, pool=pool, known=known), Replayed(self._stream, pool=pool, known=True))
             for _ in self._objective.batches
         ]
 

@@ -158,8 +158,9 @@ class Posterior(Stateful):
         if self._drawing:
             self.sides = [Rows(side.mean) for side in self.sides]
         before = list(leaves(self._moving()))
-        found = self._swept(before) if self._captured is None else self._captured(self._swept, before)
-        *tensors, self._told = found
+        # The few sweeps before draws end before a graph would pay.
+        captured = self._captured if self._drawing == self._sample else None
+        *tensors, self._told = self._swept(before) if captured is None else captured(self._swept, before)
         self._move(tensors)
         self._done += 1
 

@@ -162,6 +162,7 @@ class RowPrior(Stateful):
             # The trace of the inverse there; `cholesky_inverse` lets the host wait for a GPU.
             errors = torch.linalg.solve_triangular(factor, known, upper=False).square().sum() * own.shape[1]
             squares = ((own @ self.precision) * own).sum() + errors
+            self._ridge = self._ridge.clone()
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, _Sums]:
