@@ -19,7 +19,10 @@ from emulation import tensors
 from emulation.machine import machine
 
 # By names in ATen: not by kernels alone, in one of the versions of torch that are supported.
-NOT_CAPTURED = {"linalg_inv_ex", "linalg_lu_factor_ex", "linalg_lu", "linalg_qr", "linalg_eigh", "_linalg_eigh"}
+NOT_CAPTURED = {
+    *("linalg_inv_ex", "linalg_lu_factor_ex", "linalg_lu", "linalg_qr", "linalg_eigh", "_linalg_eigh"),
+    *("cholesky_solve", "_cholesky_solve_helper"),
+}
 
 
 class Stream:
