@@ -40,14 +40,12 @@ class AdaptiveLaplacian(Protocol):
     ----------
     parts : list of Tensor
         The logits, in the parts that are trained in turn; empty where nothing is learned.
+    every : int
+        The applications from one at which the logits are due to the next.
     """
 
     parts: list[Tensor]
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether each application is the same series of operations."""
-        return True
+    every: int = 1
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits into the ``grad`` of the part's logits."""
@@ -134,11 +132,6 @@ class DenseLaplacian(AdaptiveLaplacian):
         self.parts = [self.logits]
         self.every, self._applied = every, 0
         self._kept: Tensor | None = None  # the adjacency, until the logits are due again
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the logits are due every time."""
-        return self.every == 1
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits, if due, into ``logits.grad``."""
@@ -314,12 +307,7 @@ class JoinedLaplacian(AdaptiveLaplacian):
         self.parts = learned.parts
         self.adjacency, self.refresh = learned.adjacency, learned.refresh
         self.state, self.load_state = learned.state, learned.load_state
-        self.restart, self.sharpen = learned.restart, learned.sharpen
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the learned graph is."""
-        return self._learned.is_steady
+        self.restart, self.sharpen, self.every = learned.restart, learned.sharpen, learned.every
 
     def fixed(self) -> FixedLaplacian:
         """Return the sum of both as a graph that stays."""

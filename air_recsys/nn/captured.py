@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-_WARM_UP = 2  # plain runs before that of the check: libraries need their workspaces, and Triton its kernels
 MOST_ENTRIES = 2**22  # entries whose kernels take about as long as their launches
-MOST_BYTES = 2**26  # of the tensors that a step takes and gives
+MOST_BYTES = 2**26  # of the tensors that a step takes
+_WARM_UP = 2  # runs before that of the check: libraries need their workspaces, and Triton its kernels
 _CHECKS = 2  # replays that are compared; a graph that reads the tensors of another step does well at the first one
 _TOLERANCE = 1e-3  # of the norm of a tensor: libraries may take other kernels within a graph
 _LOGGER = logging.getLogger("air_recsys")
@@ -29,23 +29,11 @@ Run = Callable[[], Sequence[Tensor]]
 
 
 class Replayed:
-    """Kernels of one device, which need not be the current one.
+    """Kernels that are given to a `stream` of their device, and draw from no other generator than this one.
 
-    Parameters
-    ----------
-    stream : torch.cuda.Stream
-        Of the device, for what is not replayed.
-    generator : torch.Generator, optional
-        The only one that is drawn from.
-    pool : tuple of int, optional
-        The memory that graphs share which are always replayed in one order, of `torch.cuda.graph_pool_handle`.
-    known : bool
-        Whether such kernels have been captured before: one check is enough then, without a warm-up.
-
-    Attributes
-    ----------
-    is_dropped : bool
-        Whether capturing was given up.
+    Graphs of one `pool` (`torch.cuda.graph_pool_handle`) share memory, and have to be replayed in one order. Kernels
+    that are `known` have been captured before: one check is enough, without a warm-up. `is_dropped` says whether
+    capturing was given up.
     """
 
     def __init__(
@@ -64,14 +52,13 @@ class Replayed:
 
     @property
     def is_graph(self) -> bool:
-        """Whether the next call is a replay."""
+        """Whether there is a graph."""
         return self._graph is not None
 
-    def __call__(self, run: Run, changed: Callable[[], Sequence[Tensor]] = tuple) -> Sequence[Tensor]:
-        """Run the kernels, and return what `run` returned.
+    def __call__(self, run: Run, changed: Run = tuple) -> Sequence[Tensor]:
+        """Run the kernels, and return what `run` returned: of a replay the same tensors every time.
 
-        `run`, which does the same in every call, gives the kernels to the current stream, and returns tensors: those
-        of a replay are the same every time. `changed` returns the tensors that it changes in place.
+        `run` does the same in every call, and `changed` returns the tensors that it changes in place.
         """
         if self.is_dropped:
             return run()
@@ -82,7 +69,7 @@ class Replayed:
             if self._n_plain:
                 self._n_plain -= 1
                 return self._plainly(run)
-            return self._checked(run, changed)
+            return self._checked(run, list(changed()))
 
     def drop(self) -> None:
         """Launch the kernels one by one from now on."""
@@ -97,20 +84,18 @@ class Replayed:
         current.wait_stream(self._stream)
         return results
 
-    def _checked(self, run: Run, changed: Callable[[], Sequence[Tensor]]) -> Sequence[Tensor]:
+    def _checked(self, run: Run, own: list[Tensor]) -> Sequence[Tensor]:
         """Run the kernels, and keep their graph if it does the same from the same start."""
-        own = list(changed())
-        start, place = _copies(own), _position(self._generator)
-        plain = self._plainly(run)
-        expected, end = [*plain, *_copies(own)], _position(self._generator)
-        _restore(own, start)
-        _go_to(self._generator, place)
+        start, place = _copies(own), self._position()
+        expected, end = [*self._plainly(run), *_copies(own)], self._position()
+        self._go_back(own, start, place)
         try:
             if self._graph is None:
                 with _ONE_CAPTURE:
                     self._graph, self._results = self._capture(run)
             self._graph.replay()
-            problem = _difference([*self._results, *own], expected) or ("" if _same(_position(self._generator), end) else "other draws")
+            wrong = _n_wrong([*self._results, *own], expected) + (self._position() != end)
+            problem = f"{wrong} of {len(expected)} tensors of a replayed CUDA graph are wrong" if wrong else ""
         except Exception as error:  # of an operator that waits, a library, or memory
             problem = f"{type(error).__name__}: {str(error).strip()[:200]}"
             _release(self._generator, self._stream.device)
@@ -119,8 +104,7 @@ class Replayed:
             return self._results
         _LOGGER.warning("steps on %s are launched kernel by kernel: %s", self._stream.device, problem)
         self.drop()
-        _restore(own, start)
-        _go_to(self._generator, place)
+        self._go_back(own, start, place)
         return run()
 
     def _capture(self, run: Run) -> tuple[torch.cuda.CUDAGraph, Sequence[Tensor]]:
@@ -129,22 +113,22 @@ class Replayed:
             with warnings.catch_warnings():  # later versions find generators themselves, and warn
                 warnings.simplefilter("ignore")
                 graph.register_generator_state(self._generator)
-        # Other threads may go on: their calls are no part of this capture.
-        mode = {"stream": self._stream, "capture_error_mode": "thread_local"}
-        with torch.cuda.graph(graph, pool=self._pool, **mode):  # captured, not run
-            results = run()
-        return graph, results
+        # Other threads may go on: their calls are no part of this capture. One that fails leaves its stream current.
+        capture = torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local")
+        with torch.cuda.stream(torch.cuda.current_stream()), capture:
+            return graph, run()  # captured, not run
+
+    def _position(self) -> list[int]:
+        return [] if self._generator is None else self._generator.get_state().tolist()
+
+    def _go_back(self, own: list[Tensor], start: list[Tensor], place: list[int]) -> None:
+        _set(own, start)
+        if self._generator is not None:
+            self._generator.set_state(torch.tensor(place, dtype=torch.uint8, device="cpu"))
 
 
 class CapturedStep:
-    """A step from tensors to tensors, of the same number and shapes, that is replayed as a graph.
-
-    Parameters
-    ----------
-    device : torch.device
-    generator : torch.Generator, optional
-        The only one that is drawn from.
-    """
+    """A step from tensors to tensors of the same shapes, which draws from no other generator than this one."""
 
     def __init__(self, device: torch.device, generator: torch.Generator | None = None) -> None:
         self._device, self._generator = device, generator
@@ -154,15 +138,14 @@ class CapturedStep:
     def __call__(self, step: Callable[[list[Tensor]], list[Tensor]], given: list[Tensor]) -> list[Tensor]:
         """The tensors after a step, which no later one changes.
 
-        `step` returns new tensors or those that it was given, which it does not change, and depends on nothing else
-        that changes.
+        `step` does not change what it is given, and depends on nothing else that changes.
         """
         if sum(each.nbytes for each in given) > MOST_BYTES or (self._replayed and self._replayed.is_dropped):
             return step(given)
-        if [each.shape for each in given] != [each.shape for each in self._own]:
-            self._own, self._replayed = _copies(given), Replayed(torch.cuda.Stream(self._device), self._generator)
-        assert self._replayed is not None
-        _restore(self._own, given)
+        if self._replayed is None or [each.shape for each in given] != [each.shape for each in self._own]:
+            self._own = _copies(given)
+            self._replayed = Replayed(torch.cuda.Stream(self._device), self._generator)
+        _set(self._own, given)
         return _copies(self._replayed(lambda: step(self._own)))
 
 
@@ -170,34 +153,19 @@ def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [each.clone() for each in tensors]
 
 
-def _restore(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+def _set(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
     for each, value in zip(tensors, values, strict=True):
         each.copy_(value)
 
 
-def _difference(found: Sequence[Tensor], expected: Sequence[Tensor]) -> str:
-    """What differs by more than rounding, in words; the host waits for it."""
-    errors = torch.stack([_norm(one - other) for one, other in zip(found, expected, strict=True)])
-    sizes = torch.stack([_norm(other) for other in expected])
-    wrong = int((~(errors <= _TOLERANCE * sizes)).sum())
-    return f"a replay of their CUDA graph had {wrong} of {len(expected)} tensors wrong" if wrong else ""
+def _n_wrong(found: Sequence[Tensor], expected: Sequence[Tensor]) -> int:
+    """How many tensors differ by more than rounding; the host waits for it."""
 
+    def norms(tensors: Sequence[Tensor]) -> Tensor:
+        return torch.stack([torch.linalg.vector_norm(each, dtype=torch.float64) for each in tensors])
 
-def _norm(tensor: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(tensor, dtype=torch.float64)
-
-
-def _position(generator: torch.Generator | None) -> Tensor | None:
-    return None if generator is None else generator.get_state()
-
-
-def _same(one: Tensor | None, other: Tensor | None) -> bool:
-    return one is None or other is None or torch.equal(one, other)
-
-
-def _go_to(generator: torch.Generator | None, place: Tensor | None) -> None:
-    if generator is not None and place is not None:
-        generator.set_state(place)
+    errors = norms([one - other for one, other in zip(found, expected, strict=True)])
+    return int((~(errors <= _TOLERANCE * norms(expected))).sum())
 
 
 def _release(generator: torch.Generator | None, device: torch.device) -> None:

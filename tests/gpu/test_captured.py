@@ -34,7 +34,10 @@ def rotation(state):
 def drawing(generator):
     def step(state):
         one, two = state
-        return [one + torch.randn(6, generator=generator, device=CUDA), torch.rand(6, generator=generator, device=CUDA) * two]
+        return [
+            one + torch.randn(6, generator=generator, device=CUDA),
+            torch.rand(6, generator=generator, device=CUDA) * two,
+        ]
 
     return step
 
