@@ -116,7 +116,7 @@ class CapturedSteps(PlainSteps):
 
 
 def _can_be_captured(objective: Objective) -> bool:
-    """Whether a step on a batch is a series of kernels that stays the same, and that take little beside their launch."""
+    """Whether a step on a batch is a series of kernels that stays the same, and takes little beside their launches."""
     on_gpu = objective.model_parameters()[0].is_cuda
     few = max(len(batch.values) for batch in objective.batches) <= MOST_ENTRIES
     return on_gpu and few and not objective.terms and all(graph.every == 1 for graph in objective.laplacians)

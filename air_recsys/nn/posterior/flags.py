@@ -85,15 +85,11 @@ def of_finite(tensors: Sequence[Tensor]) -> Flag:
 
 def together(flags: Sequence[Flag], *numbers: Tensor) -> Tensor:
     """The codes of flags, and 0-dimensional numbers, as doubles in one tensor."""
-    codes = [flag.code for flag in flags]
-    kinds = {code.dtype for code in codes}
-    of_kinds = {kind: torch.stack([code for code in codes if code.dtype == kind]).double() for kind in kinds}
-    places = {kind: iter(found.unbind()) for kind, found in of_kinds.items()}
-    return torch.stack([*(next(places[code.dtype]) for code in codes), *(number.double() for number in numbers)])
+    return torch.stack([each.double() for each in (*(flag.code for flag in flags), *numbers)])
 
 
 def read(values: Tensor, messages: Sequence[str]) -> list[float]:
-    """The numbers of `together`, for which the host waits, or `NumericalError` with one of the messages of its flags."""
+    """The numbers of `together`, for which the host waits, or `NumericalError` with the message of a flag."""
     found = values.tolist()
     for code, message in zip(found, messages, strict=False):
         if code != 0:
