@@ -117,7 +117,7 @@ def test_a_step_that_reads_another_tensor_every_time_is_found_out_by_the_second_
             return found
 
     steps(Stale(), CapturedStep(CUDA))
-    assert "tensors wrong" in caplog.text
+    assert "are wrong" in caplog.text
 
 
 def test_states_of_other_shapes_are_captured_anew():
