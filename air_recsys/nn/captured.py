@@ -14,6 +14,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ class Replayed:
         self,
         stream: torch.cuda.Stream,
         generator: torch.Generator | None = None,
-        pool: tuple[int, int] | None = None,
+        pool: Any = None,
         *,
         known: bool = False,
     ) -> None:
