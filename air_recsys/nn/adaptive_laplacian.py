@@ -40,9 +40,12 @@ class AdaptiveLaplacian(Protocol):
     ----------
     parts : list of Tensor
         The logits, in the parts that are trained in turn; empty where nothing is learned.
+    every : int
+        The applications from one at which the logits are due to the next.
     """
 
     parts: list[Tensor]
+    every: int = 1
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits into the ``grad`` of the part's logits."""
@@ -304,7 +307,7 @@ class JoinedLaplacian(AdaptiveLaplacian):
         self.parts = learned.parts
         self.adjacency, self.refresh = learned.adjacency, learned.refresh
         self.state, self.load_state = learned.state, learned.load_state
-        self.restart, self.sharpen = learned.restart, learned.sharpen
+        self.restart, self.sharpen, self.every = learned.restart, learned.sharpen, learned.every
 
     def fixed(self) -> FixedLaplacian:
         """Return the sum of both as a graph that stays."""

@@ -10,6 +10,7 @@ import torch
 
 from air_recsys.graphs.agreement import FEW_CANDIDATES, N_CANDIDATES
 from air_recsys.nn.build import Settings
+from air_recsys.nn.captured import MOST_BYTES, MOST_ENTRIES
 from air_recsys.nn.drift.drift import LOOKED_AT
 from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUMS, TABLE
 from air_recsys.nn.posterior.triangles import size_of
@@ -30,6 +31,7 @@ _DRAWS = 20
 _CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, 2_000_000
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
+_OF_GRAPH = 3  # copies of the state that a captured sweep reads, writes and is checked with
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 _TABLES = 6  # of a curve: inputs, products with covariances, and what makes them, a row of d an entry
 _COLUMNS = 12  # of a curve beside these, and of what all processes share: times, index, errors, precisions
@@ -231,6 +233,9 @@ def posterior_bytes(
         kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)
     else:
         kept = (1 + _KEPT) * triangle
+    state = (0 if sample else triangle) + 2 * d
+    if on_gpu and nnz <= MOST_ENTRIES and size * (m + n) * state <= MOST_BYTES:
+        kept += _OF_GRAPH * state
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
     return max(size * work, after) + size * (m + n) * kept + features + nnz * (7 * size + 3 * _LONG)
 

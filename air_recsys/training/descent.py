@@ -76,6 +76,7 @@ class GradientDescent(Trainer):
     def advance(self, position: int) -> None:
         """Take the steps of an epoch, and let the graphs choose their edges anew where that is due; or complete X."""
         if position >= self.plan.n_descent:
+            self._stepper.forget(for_good=True)
             exact_epoch(self.objective, first=position == self.plan.n_descent)
         else:
             self._descend(position)
@@ -104,7 +105,10 @@ class GradientDescent(Trainer):
             self.optimizer.param_groups[-1]["rate"] /= share
 
     def _refresh_graphs(self) -> None:
-        for logits, carry in self.objective.refresh_graphs():
+        refreshed = self.objective.refresh_graphs()
+        if refreshed:
+            self._stepper.forget()
+        for logits, carry in refreshed:
             for moment in self.optimizer.state[logits].values():
                 if isinstance(moment, Tensor) and moment.shape == logits.shape:
                     moment.copy_(carry(moment))
@@ -170,6 +174,7 @@ class GradientDescent(Trainer):
     def load_state(self, state: State) -> None:
         """Go back to what `state` returned, perhaps read from a file since."""
         self.objective.load_state(state)
+        self._stepper.forget()
         self._has_gradients = False
 
     def step_state(self) -> dict[str, Any]:
@@ -181,6 +186,7 @@ class GradientDescent(Trainer):
         """Go back to what `step_state` returned, perhaps read from a file since."""
         for tensor, moments in zip(self._trained(), state["optimizer"], strict=True):
             self.optimizer.state[tensor] = moments_of(moments, tensor)
+        self._stepper.forget()
         self._previous_objective = float(state["previous_objective"])
 
     def _trained(self) -> Sequence[Tensor]:

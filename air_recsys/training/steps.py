@@ -1,18 +1,14 @@
-"""One optimiser step: launched kernel by kernel, or replayed as one CUDA graph; and the state of Adam from a file."""
+"""One optimiser step: launched kernel by kernel, or replayed as CUDA graphs; and the state of Adam from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from air_recsys.nn.adaptive_laplacian import DenseLaplacian, FixedLaplacian
-from air_recsys.nn.objective import FullWidthObjective, Objective
-
-Result = TypeVar("Result")
-_WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libraries' workspaces have to be there
+from air_recsys.nn.captured import MOST_ENTRIES, Replayed
+from air_recsys.nn.objective import Objective
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
@@ -37,79 +33,93 @@ class PlainSteps:
             group["lr"] = rate * group["rate"]
         self.optimizer.step()
 
+    def forget(self, *, for_good: bool = False) -> None:
+        """Take note that tensors of objective or optimiser have been replaced; or, `for_good`, are at every step."""
+
     def evaluate_all(self) -> Tensor:
         """The terms of the objective, (6,); with one batch the gradients of the next step are there too."""
         return torch.stack(self._objective.evaluate_all())
 
 
 class CapturedSteps(PlainSteps):
-    """The same, as two CUDA graphs, evaluation and update: a small step is all launches otherwise."""
+    """The same, as two CUDA graphs for each batch, evaluation and update: a small step is all launches otherwise."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
-        device = objective.model_parameters()[0].device
-        self._rates = [torch.tensor(learning_rate * group["rate"], device=device) for group in groups]
+        self._objective = objective
+        self._stream = torch.cuda.Stream(objective.model_parameters()[0].device)
+        rates = (learning_rate * group["rate"] for group in groups)
+        self._rates = [torch.tensor(rate, device=self._stream.device) for rate in rates]
         tensors = [group | {"lr": rate} for group, rate in zip(groups, self._rates, strict=True)]
         self.optimizer = torch.optim.Adam(tensors, fused=True, capturable=True)
-        stream = torch.cuda.Stream(device)
-        self._evaluate = _Replayed(lambda: torch.stack(objective.evaluate_all()), stream)
-        self._update = _Replayed(self.optimizer.step, stream)
+        self._trained: list[list[Tensor]] = [[] for _ in objective.batches]  # tensors with a gradient
+        self._graphs = self._new_graphs(known=False)
+
+    def _new_graphs(self, *, known: bool) -> list[tuple[Replayed, Replayed]]:
+        """Evaluation and update of each batch."""
+        pool = torch.cuda.graph_pool_handle()  # a batch replays its two graphs one after the other
+        return [
+            (Replayed(self._stream, pool=pool, known=known), Replayed(self._stream, pool=pool, known=True))
+            for _ in self._objective.batches
+        ]
+
+    def forget(self, *, for_good: bool = False) -> None:
+        """Capture anew, or no more."""
+        graphs = [each for pair in self._graphs for each in pair]
+        if for_good or any(each.is_dropped for each in graphs):
+            for each in graphs:
+                each.drop()
+        else:
+            self._graphs = self._new_graphs(known=all(each.is_graph for each in graphs))
 
     def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients."""
+        """Step along the gradients of a batch, which are there already if `evaluated`."""
         for tensor, group in zip(self._rates, self.optimizer.param_groups, strict=True):
             tensor.fill_(rate * group["rate"])
+        evaluation, update = self._graphs[batch]
         if not evaluated:
-            self._evaluate()
-        self._update()
+            self._evaluate(batch)
+        if evaluation.is_graph:  # its gradients stand in the same memory every time
+            update(self._update, self._moving)
+        else:
+            self.optimizer.step()
+        if update.is_dropped:
+            evaluation.drop()
 
     def evaluate_all(self) -> Tensor:
-        """The terms of the objective, in the memory that the next evaluation writes to."""
-        return self._evaluate()
+        """The terms of the objective; with one batch the gradients of the next step are there too."""
+        return super().evaluate_all() if len(self._graphs) > 1 else self._evaluate(0)
 
+    def _evaluate(self, batch: int) -> Tensor:
+        """The terms of a batch, in the memory that its next evaluation writes to."""
+        parameters = self._objective.parameters()
 
-class _Replayed(Generic[Result]):
-    """Kernels that are the same every time: launched one by one a few times, then captured once and replayed.
+        def run() -> list[Tensor]:
+            terms = torch.stack(self._objective.evaluate(batch))
+            self._trained[batch] = [tensor for tensor in parameters if tensor.grad is not None]
+            return [terms, *(tensor.grad for tensor in self._trained[batch] if tensor.grad is not None)]
 
-    All is work of one device, which need not be the current one: a graph holds only what its own stream is given.
-    """
+        terms, *gradients = self._graphs[batch][0](run)
+        for tensor in parameters:
+            tensor.grad = None
+        for tensor, gradient in zip(self._trained[batch], gradients, strict=True):
+            tensor.grad = gradient
+        return terms
 
-    def __init__(self, run: Callable[[], Result], stream: torch.cuda.Stream) -> None:
-        self._run, self._stream = run, stream
-        self._plain_runs = 0
-        self._captured: tuple[torch.cuda.CUDAGraph, Result] | None = None
+    def _update(self) -> list[Tensor]:
+        self.optimizer.step()
+        return []
 
-    def __call__(self) -> Result:
-        """Run the kernels, and return what `run` returned: of a replay the same tensors every time."""
-        with torch.cuda.device(self._stream.device):
-            if self._plain_runs < _WARM_UP:
-                return self._run_plainly()
-            if self._captured is None:
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, stream=self._stream):  # captured, not run
-                    result = self._run()
-                self._captured = graph, result
-            graph, result = self._captured
-            graph.replay()
-            return result
-
-    def _run_plainly(self) -> Result:
-        self._plain_runs += 1
-        current = torch.cuda.current_stream()
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
-            result = self._run()
-        current.wait_stream(self._stream)
-        return result
+    def _moving(self) -> list[Tensor]:
+        """The tensors that an update changes."""
+        states = [self.optimizer.state[tensor] for tensor in self._objective.parameters()]
+        return [*self._objective.parameters(), *(moment for state in states for moment in state.values())]
 
 
 def _can_be_captured(objective: Objective) -> bool:
-    """Whether a step is a fixed series of dense kernels: full width, graphs of all pairs, the same every time."""
-    tensors: list[Tensor] = objective.model_parameters()
-    dense = all(
-        isinstance(laplacian, FixedLaplacian) or (isinstance(laplacian, DenseLaplacian) and laplacian.every == 1)
-        for laplacian in objective.laplacians
-    )
-    return tensors[0].is_cuda and isinstance(objective, FullWidthObjective) and dense and not objective.terms
+    """Whether a step on a batch is a series of kernels that stays the same, and takes little beside their launches."""
+    on_gpu = objective.model_parameters()[0].is_cuda
+    few = max(len(batch.values) for batch in objective.batches) <= MOST_ENTRIES
+    return on_gpu and few and not objective.terms and all(graph.every == 1 for graph in objective.laplacians)
 
 
 def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:

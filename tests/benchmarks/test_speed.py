@@ -13,6 +13,7 @@ from benchmarks.accuracy.ratings_data import movielens_split
 from benchmarks.scale import likes
 from benchmarks.scale.growth import train_planted
 from benchmarks.scale.likes import _hidden_likes, measured_drug_targets, planted_likes
+from benchmarks.speed.device import bench_device
 from benchmarks.speed.lists import _ways
 from benchmarks.speed.ranks import bench_ranks
 from benchmarks.speed.ratings import bench_ratings, planted_split, train_air
@@ -61,6 +62,12 @@ def test_ranks_find_the_same_and_receive_what_they_lack():
     assert one["received_gb"] == 0 < two["received_gb"]
     assert all(two[f"{name}_difference"] < 1e-4 for name in ("score", "deviation"))
     assert found.facts["pairs"] == 90
+
+
+def test_trainings_on_a_device_are_timed_where_there_is_none(tmp_path):
+    found = bench_device(tmp_path, systems=["planted"], sizes=[60, 40, 900], device="cpu")
+    assert found.facts["name"] == "a CPU"
+    assert min(found.tables[0][0][name] for name in ("first, s", "second, s")) > 0
 
 
 def test_the_ways_to_the_best_items_agree():

@@ -180,16 +180,19 @@ def test_a_sweep_waits_once_for_its_flags_and_once_for_a_validation_error(fit, f
 
 
 @needs_emulation
-@pytest.mark.parametrize(("solver", "most"), [("variational", 280), ("langevin", 350)])
-def test_a_sweep_gives_the_device_few_operators_at_any_width(solver, most):
+@pytest.mark.parametrize("captured", [True, False])
+@pytest.mark.parametrize(("solver", "most", "most_captured"), [("variational", 240, 40), ("langevin", 310, 60)])
+def test_a_sweep_gives_the_device_few_operators_at_any_width(solver, most, most_captured, captured, monkeypatch):
+    if not captured:
+        monkeypatch.setattr("air_recsys.nn.posterior.posterior.MOST_ENTRIES", 0)
     counts = []
-    for n_sweeps in (4, 8):
+    for n_sweeps in (4, 4, 8):  # the first one fills caches
         with emulation.launched() as launches:
             fitted = model("cuda", solver, n_sweeps=n_sweeps, n_factors=40, user_graph_reg=0, item_graph_reg=0)
             fitted.fit(ratings(300, 200))
         counts.append(launches)
-    extra = counts[1] - counts[0]
-    assert extra.total() / 4 <= most, extra
+    extra = counts[2] - counts[1]
+    assert extra.total() / 4 <= (most_captured if captured else most), extra
 
 
 @needs_emulation

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
-from air_recsys.nn.posterior.moments import Moments, moments
+from air_recsys.nn.posterior.moments import Moments, moments, solutions
 from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
 from air_recsys.storage.threads import in_workers
 
@@ -71,7 +71,8 @@ class Equations(NamedTuple):
     def squared_errors(self, rows: Rows) -> Tensor:
         """The expected weighted sum of squared errors of each row, (m,)."""
         linear = (self.right * rows.mean).sum(1)
-        return (self.squares - 2 * linear + inner(self.precision, rows.second_moment())).clamp(min=0)
+        told = torch.sub(self.squares, linear, alpha=2).add_(inner(self.precision, rows.second_moment()))
+        return told.clamp_(min=0)
 
 
 def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor | None = None) -> Equations:
@@ -97,21 +98,19 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
     >>> system.right, system.squares
     (tensor([[5., 4.]]), tensor([10.]))
     """
-    biases = partner.mean[:, -1:]
-    inputs = torch.cat([partner.mean[:, :-1], torch.ones_like(biases)], dim=1)  # g, (n, d)
-    shares = precisions[:, None]
-    with_bias, of_bias = biases * inputs, biases.square()  # E[c g], E[c^2]
+    biases, shares = partner.mean[:, -1:], precisions[:, None]
+    both = torch.cat([partner.mean[:, :-1], torch.ones_like(biases), biases], dim=1)  # g and c, (n, d + 1)
+    inputs, products = both[:, :-1], biases * both  # E[c g] and E[c^2]
     if partner.covariance is not None:
-        before_last = last_of_rows(inputs.shape[1], inputs.device)[:-1]
-        of_bias = of_bias + partner.covariance[:, -1:]
-        with_bias[:, :-1] += partner.covariance[:, before_last]
-    tables = [shares * torch.cat(pair, dim=1) for pair in ((with_bias, of_bias), (inputs, biases))] + [shares]
+        told = partner.covariance.index_select(1, last_of_rows(inputs.shape[1], inputs.device))
+        products[:, :-2] += told[:, :-1]
+        products[:, -1:] += told[:, -1:]
+    tables = [shares * products, shares * both, shares]
     parts, m = entries.parts(), len(entries.starts) - 1
-    plain, linear, total = sums = [inputs.new_empty(m, table.shape[1]) for table in tables]
-    _sum(parts, tables, sums, range(3))
+    plain, linear, total = _sum(parts, tables, range(3))
     precision = inputs.new_empty(m, size_of(inputs.shape[1])) if out is None else out
     _precisions(parts, inputs, partner.covariance, shares, precision)
-    errors = total[:, 0] - 2 * linear[:, -1] + plain[:, -1]
+    errors = torch.sub(total[:, 0], linear[:, -1], alpha=2).add_(plain[:, -1])
     return Equations(precision, linear[:, :-1] - plain[:, :-1], errors)
 
 
@@ -133,11 +132,16 @@ def _precisions(parts: list[Block], inputs: Tensor, covariance: Tensor | None, s
 
         places = list(itertools.product(range(len(slabs)), _slices(n, n if on_gpu else _TABLE_ROWS)))
         in_workers(make, places, work=_work(inputs, n * size))
-        _sum(parts, tables, [out[:, slab] for slab in slabs], [0] * len(slabs))
+        _sum(parts, tables, [0] * len(slabs), [out[:, slab] for slab in slabs])
 
 
-def _sum(parts: list[Block], tables: list[Tensor], sums: list[Tensor], powers: Sequence[int]) -> None:
-    """Write the sums over the entries of each row from some tables, table after table: one stays in the cache."""
+def _sum(
+    parts: list[Block], tables: list[Tensor], powers: Sequence[int], out: list[Tensor] | None = None
+) -> list[Tensor]:
+    """The sums over the entries of each row from some tables, table after table: one stays in the cache."""
+    if out is None and len(parts) == 1:
+        return [parts[0].entries.sum(*pair) for pair in zip(tables, powers, strict=True)]
+    sums = [table.new_empty(parts[-1].rows.stop, table.shape[1]) for table in tables] if out is None else out
 
     def add(pair: tuple[int, Block]) -> None:
         number, (rows, entries) = pair
@@ -145,6 +149,7 @@ def _sum(parts: list[Block], tables: list[Tensor], sums: list[Tensor], powers: S
 
     n_entries, width = sum(len(entries.partners) for _, entries in parts), sum(table.shape[1] for table in tables)
     in_workers(add, list(itertools.product(range(len(tables)), parts)), work=_work(tables[0], n_entries * width))
+    return sums
 
 
 def _work(like: Tensor, numbers: int) -> int:
@@ -173,14 +178,15 @@ def _moments_at_once(inputs: Tensor, covariance: Tensor | None, slab: slice) -> 
     """The same by few operators, each of which a GPU has to be given, over more memory."""
     width, start, stop = inputs.shape[1], slab.start, slab.stop
     first, second = corner(width, inputs.device)[:, start:stop]
-    table = inputs.index_select(1, first).mul_(inputs.index_select(1, second))
+    left, right = inputs.index_select(1, first), inputs.index_select(1, second)
     if covariance is None:
-        return table
-    table.add_(covariance[:, start:stop])
+        return left.mul_(right)
+    table = torch.addcmul(covariance[:, start:stop], left, right)
     own = [row for row, _, stop_of_row in spans(width) if start < stop_of_row <= stop]
     if own:  # without that of the bias
         rows = slice(own[0], own[-1] + 1)
-        table.index_copy_(1, last_of_rows(width, inputs.device)[rows] - start, inputs[:, rows])
+        places = last_of_rows(width, inputs.device)[rows]
+        table.index_copy_(1, places - start if start else places, inputs[:, rows])
     return table
 
 
@@ -203,7 +209,8 @@ class Solution(NamedTuple):
         """`Equations.squared_errors` of exact rows: of x^T P x, with the factor of P, and what its prior has of it."""
         whole = torch.bmm(state[:, None], self.cholesky)[:, 0].square().sum(1)
         quadratic = (whole - ((state @ prior_precision) * state).sum(1)) / scale
-        return (found.squares - 2 * (found.right * state).sum(1) + quadratic).clamp(min=0)
+        linear = (found.right * state).sum(1)
+        return torch.sub(found.squares, linear, alpha=2).add_(quadratic).clamp_(min=0)
 
 
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
@@ -216,7 +223,7 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     cholesky, codes = torch.linalg.cholesky_ex(symmetric(precision).mT)
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
-    return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
+    return Solution(solutions(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
 
 
 def gaussians(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Moments:
@@ -257,11 +264,16 @@ Draw = Callable[[Solution, slice], Tensor]
 def half_sweep(given: Given, draw: Draw | None = None) -> Half:
     """All rows of one side: their Gaussians, or what `draw` makes of these."""
     m, width = given.prior_mean.shape
+    blocks = given.blocks
+    if len(blocks) == 1 and m <= _at_once(given.prior_mean):
+        system = equations(blocks[0].entries, given.partner, given.precisions)
+        solved = _solved(system, given, slice(0, m), draw)
+        return Half(solved.state, solved.mean, solved.errors, of_rows(solved.unsolved, solved.mean.dtype))
     means, errors = torch.empty_like(given.prior_mean), torch.empty_like(given.scales)
     states = means if draw is None else torch.empty_like(means)
     covariances = means.new_empty(m, size_of(width)) if draw is None else None
     unsolved: list[Tensor] = []
-    for rows, entries in given.blocks:
+    for rows, entries in blocks:
         out = None if covariances is None else covariances[rows]
         system = equations(entries, given.partner, given.precisions, out)
 
@@ -280,8 +292,13 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
 
 def each_part(solved: Callable[[slice], Tensor], rows: Tensor, numbers: int) -> list[Tensor]:
     """The results of a function of parts of rows, as many as are factored at a time; each row takes some numbers."""
-    parts = list(_slices(len(rows), FACTORED.get(rows.device.type, MOST_FACTORED)))
+    parts = list(_slices(len(rows), _at_once(rows)))
     return in_workers(solved, parts, work=_work(rows, len(rows) * numbers))
+
+
+def _at_once(rows: Tensor) -> int:
+    """How many rows are factored at a time."""
+    return FACTORED.get(rows.device.type, MOST_FACTORED)
 
 
 class _Solved(NamedTuple):

@@ -29,6 +29,7 @@ _ROWS = (
     "smaller weights"
 )
 _AT_ONCE = 2**20  # numbers
+_BATCHED = 256  # rows of a matrix
 _NOT_FINITE = "expected a finite posterior, found NaN or infinity; use dtype='float64' or smaller weights"
 
 
@@ -41,13 +42,22 @@ class Flag(NamedTuple):
 
 def cholesky(matrix: Tensor, flags: list[Flag]) -> Tensor:
     """The Cholesky factor of a prior's matrix (d, d); adds a flag."""
-    factor, code = torch.linalg.cholesky_ex(matrix)
+    if matrix.is_cuda and len(matrix) <= _BATCHED:  # factors of a batch are kernels alone, which graphs can hold
+        factors, codes = torch.linalg.cholesky_ex(matrix.expand(2, -1, -1))
+        factor, code = factors[0], codes[0]
+    else:
+        factor, code = torch.linalg.cholesky_ex(matrix)
     flags.append(Flag(code, _NOT_DEFINITE))
     return factor
 
 
 def inverse(matrix: Tensor, flags: list[Flag]) -> Tensor:
-    """The inverse of a prior's matrix (d, d); adds a flag."""
+    """The inverse of a prior's symmetric matrix (d, d); adds a flag."""
+    if matrix.is_cuda:  # there an LU decomposition may let the host wait
+        factor = cholesky(matrix, flags)
+        identity = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
+        root = torch.linalg.solve_triangular(factor, identity, upper=False)
+        return root.mT @ root
     found, code = torch.linalg.inv_ex(matrix)
     flags.append(Flag(code, _SINGULAR))
     return found
@@ -68,15 +78,20 @@ def of_finite(tensors: Sequence[Tensor]) -> Flag:
     # One such number makes the sum so, and each tensor is read once.
     on_gpu = tensors[0].is_cuda
     pieces = [piece for each in tensors for piece in ([each] if on_gpu else each.flatten().split(_AT_ONCE))]
-    sums = in_workers(lambda piece: piece.sum().double(), pieces, work=0 if on_gpu else len(pieces) * _AT_ONCE)
-    return Flag(torch.stack(sums).isfinite().logical_not().any(), _NOT_FINITE)
+    kind = torch.float64 if on_gpu else None
+    sums = in_workers(lambda piece: piece.sum(dtype=kind), pieces, work=0 if on_gpu else len(pieces) * _AT_ONCE)
+    return Flag(torch.stack([each.double() for each in sums]).mul(0.0).sum(), _NOT_FINITE)
 
 
-def read(flags: Sequence[Flag], numbers: Sequence[Tensor] = ()) -> list[float]:
-    """0-dimensional `numbers`; the host waits for the device once."""
-    both = [*(flag.code for flag in flags), *numbers]
-    values = torch.stack([one.to(torch.float64) for one in both]).tolist() if both else []
-    for value, flag in zip(values, flags, strict=False):
-        if value != 0:
-            raise NumericalError(flag.message.format(int(value)))
-    return values[len(flags) :]
+def together(flags: Sequence[Flag], *numbers: Tensor) -> Tensor:
+    """The codes of flags, and 0-dimensional numbers, as doubles in one tensor."""
+    return torch.stack([each.double() for each in (*(flag.code for flag in flags), *numbers)])
+
+
+def read(values: Tensor, messages: Sequence[str]) -> list[float]:
+    """The numbers of `together`, for which the host waits, or `NumericalError` with the message of a flag."""
+    found = values.tolist()
+    for code, message in zip(found, messages, strict=False):
+        if code != 0:
+            raise NumericalError(message.format(f"{code:.0f}"))
+    return found[len(messages) :]

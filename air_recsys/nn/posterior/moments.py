@@ -53,7 +53,16 @@ def _inverse(matrices: Tensor) -> tuple[Tensor, Tensor]:
     # There `cholesky_inverse` takes one matrix after another, and lets the host wait.
     identity = torch.eye(cholesky.shape[1], dtype=cholesky.dtype, device=cholesky.device)
     root = torch.linalg.solve_triangular(cholesky, identity, upper=False)
-    return root.mT @ root, failed
+    return torch.bmm(root.mT, root), failed
+
+
+def solutions(right: Tensor, cholesky: Tensor) -> Tensor:
+    """The solutions of equations, (..., d, k), by the Cholesky factors of their matrices."""
+    if not cholesky.is_cuda:
+        return torch.cholesky_solve(right, cholesky)
+    # There `cholesky_solve` of many goes through memory of the host in some versions.
+    half = torch.linalg.solve_triangular(cholesky, right, upper=False)
+    return torch.linalg.solve_triangular(cholesky.mT, half, upper=True)
 
 
 def _product(matrices: Tensor, vectors: Tensor) -> Tensor:

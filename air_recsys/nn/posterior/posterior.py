@@ -33,6 +33,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.nn.captured import MOST_ENTRIES, CapturedStep
 from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.censored import Censored
@@ -40,7 +41,7 @@ from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.equations import SUMS, Given, Half, Rows, Solution, half_sweep, rows_at_once
 from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Embedding, Noise, RowPrior
-from air_recsys.nn.posterior.state import Stateful, load_position, position
+from air_recsys.nn.posterior.state import Stateful, leaves, load_position, position, with_leaves
 from air_recsys.nn.posterior.triangles import packed
 
 _MOMENTUM, _MOMENTUM_OF_WEIGHTS = 0.6, 0.8  # -a of rows and of W; see benchmarks/reports/accuracy.md
@@ -137,7 +138,11 @@ class Posterior(Stateful):
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]
-        self._flags: list[flags.Flag] = []  # of the last sweep
+        self._flags: list[flags.Flag] = []  # of the sweep that Python went through last
+        self._told = torch.zeros(1)  # by the last sweep, see `flags.together`
+        # What drift finds, and what processes exchange, cannot be captured.
+        captured = values.is_cuda and len(values) <= MOST_ENTRIES and self.exchange.alone and drift is None
+        self._captured = CapturedStep(values.device, self.generator) if captured else None
 
     def _start(self, m: int, width: int, deviation: float) -> Rows:
         mean = self._normal(m, width + 1) * deviation
@@ -154,14 +159,38 @@ class Posterior(Stateful):
 
     def sweep(self) -> None:
         """Go through rows and columns once; `check` says whether that went well."""
-        self._flags = []
         if self._drawing:
             self.sides = [Rows(side.mean) for side in self.sides]
+        before = list(leaves(self._moving()))
+        # The few sweeps before draws end before a graph would pay.
+        captured = self._captured if self._drawing == self._sample else None
+        *tensors, self._told = self._swept(before) if captured is None else captured(self._swept, before)
+        self._move(tensors)
+        self._done += 1
+
+    def _moving(self) -> dict[str, Any]:
+        """The values that a sweep changes beside drift and the random numbers."""
+        priors = [prior.state() for prior in self.priors]
+        return {"sides": list(self.sides), "means": list(self.means), "noise": self.noise.state(), "priors": priors}
+
+    def _move(self, tensors: list[Tensor]) -> None:
+        """Set the tensors of `_moving`."""
+        values = with_leaves(self._moving(), iter(tensors))
+        self.sides, self.means = values["sides"], values["means"]
+        self.noise.load_state(values["noise"])
+        for prior, kept in zip(self.priors, values["priors"], strict=True):
+            prior.load_state(kept)
+
+    def _swept(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The tensors of `_moving` after a sweep from these, and what the sweep tells."""
+        self._move(tensors)
+        self._flags = []
         self._half_sweep(0)
         self._half_sweep(1)
         if self.drift is not None:
             self.drift.follow(self.sides, self.noise, self._given, self.generator if self._drawing else None)
-        self._done += 1
+        self._flags.append(flags.of_finite([*leaves(self._moving()), *(self.drift.tensors() if self.drift else ())]))
+        return [*leaves(self._moving()), flags.together(self._flags, self.noise.variance)]
 
     def complete(self) -> None:
         """Give censored entries their expected values in the present state."""
@@ -176,18 +205,13 @@ class Posterior(Stateful):
         NumericalError
             If the last sweep found the precision of the numbers too low for the equations, or left their range.
         """
-        tensors = [self.noise.variance, *self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
-        tensors += [prior.precision for prior in self.priors]
-        tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
-        tensors += [] if self.drift is None else self.drift.tensors()
-        return flags.read([*self._flags, flags.of_finite(tensors)], [self.noise.variance])[0]
+        return flags.read(self._told, [flag.message for flag in self._flags])[0]
 
     def state(self) -> dict[str, Any]:
         """The values that sweeps change."""
         return {
-            **super().state(),
-            "priors": [prior.state() for prior in self.priors],
-            "noise": self.noise.state(),
+            **self._moving(),
+            "_done": self._done,
             "generator": position(self.generator),
             **({} if self.drift is None else {"drift": self.drift.state()}),
         }

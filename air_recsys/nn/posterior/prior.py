@@ -19,7 +19,7 @@ The noise has a variance of its own for every row and every column, shrunk towar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from torch import Tensor
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
+from air_recsys.nn.posterior.moments import solutions
 from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
 from air_recsys.storage.threads import in_workers
@@ -94,6 +95,7 @@ class RowPrior(Stateful):
         self._ridge = torch.full((features.shape[1],), _RIDGE, **like)
         self._ridge[-1] = _FREE
         self._identity = torch.eye(width, **like)
+        self._spread = _SPREAD * self._identity
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known, self._own, self._exchange = known, own, exchange
@@ -105,11 +107,16 @@ class RowPrior(Stateful):
         self.flags: list[Flag] = []
         self._fitted: tuple[Tensor, Tensor] | None = None  # W, and W^T f of all rows
 
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned, or raise `ValueError` for other values, as from a file."""
+        super().load_state(state)
+        self._fitted = None  # the same tensor may hold other weights
+
     def mean(self, rows: slice = slice(None)) -> Tensor:
         """W^T f of each row, (m, d), or of some of them."""
         if self._fitted is None or self._fitted[0] is not self.weights:
             of_parts = self._of_parts(lambda part: self.features[part] @ self.weights, len(self.features))
-            self._fitted = self.weights, torch.cat(of_parts)
+            self._fitted = self.weights, torch.cat(of_parts) if len(of_parts) > 1 else of_parts[0]
         return self._fitted[1][rows]
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
@@ -157,6 +164,7 @@ class RowPrior(Stateful):
             # The trace of the inverse there; `cholesky_inverse` lets the host wait for a GPU.
             errors = torch.linalg.solve_triangular(factor, known, upper=False).square().sum() * own.shape[1]
             squares = ((own @ self.precision) * own).sum() + errors
+            self._ridge = self._ridge.clone()
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, _Sums]:
@@ -176,13 +184,13 @@ class RowPrior(Stateful):
         first, *others = self._of_parts(sums, len(means))
         own = [sum((each[place] for each in others), start=found) for place, found in enumerate(first)]
         products, *of_rows = self._exchange.sum(*own)
-        return torch.cholesky_solve(products, factor), factor, _Sums(products, sum(of_rows[1:], of_rows[0]))
+        return solutions(products, factor), factor, _Sums(products, sum(of_rows[1:], of_rows[0]))
 
     def _scatter(self, sums: _Sums, weights: Tensor) -> Tensor:
         """The scatter of the rows around W^T f, and of W around 0, with what its prior has."""
         across = sums.products.T @ weights
         of_weights = weights.T @ (self._gram @ weights + self._ridge[:, None] * weights)
-        return sums.squares - across - across.T + of_weights + _SPREAD * self._identity
+        return sums.squares - across - across.T + of_weights + self._spread
 
     def _of_parts(self, of_part: Callable[[slice], Part], m: int) -> list[Part]:
         step = max(m, 1) if self.features.is_cuda else _ROWS
@@ -250,4 +258,4 @@ class Noise(Stateful):
         if generator is not None:
             half = gamma(self.variance.new_full((), half), generator)
         errors_of_all = (scales * errors).sum().to(torch.float64)
-        self.variance = (self.variance * errors_of_all / 2 / half).clamp(min=self._floor)
+        self.variance = (self.variance * errors_of_all / (2 * half)).clamp_(min=self._floor)

@@ -55,7 +55,7 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
         return torch.stack(unsolved)
 
     found = each_part(solved, means, 3 * STEPS * means.shape[1] ** 3)
-    flags.read([flags.of_rows(unsolved, features.dtype) for unsolved in torch.stack(found).sum(dim=0)])
+    flags.read(torch.stack(found).sum(dim=0), [flags.of_rows(found[0], features.dtype).message] * STEPS)
     return Rows(means, covariances), scales
 
 

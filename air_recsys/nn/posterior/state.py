@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import torch
@@ -37,6 +37,27 @@ def set_values(owner: object, state: dict[str, Any], names: Iterable[str], devic
     """
     for name in names:
         setattr(owner, name, _like(state[name], getattr(owner, name), device))
+
+
+def leaves(value: Any) -> Iterator[Tensor]:
+    """The tensors in nested dictionaries, lists and tuples, in their order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from leaves(each)
+
+
+def with_leaves(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """The same nested values with other tensors."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {name: with_leaves(each, tensors) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        entries = [with_leaves(each, tensors) for each in value]
+        return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
+    return value
 
 
 def _like(value: Any, present: Any, device: torch.device | None) -> Any:

@@ -23,7 +23,8 @@ class Machine:
         self.n_devices, self.memory, self.current = n_devices, memory, 0
         self.waits: Waits = Counter()
         self.launches = Counter[str]()  # by line of the package
-        self.generator_device: torch.device | None = None  # of the call in progress
+        self.generator: Any = None  # of the call in progress
+        self.graph: Any = None  # the capture in progress
         self._held: dict[int, list[int]] = {}  # block: tensors, bytes
         self.live, self.peak = 0, 0  # bytes
 
@@ -47,12 +48,16 @@ class Machine:
             del self._held[block]
 
     def wait(self, kind: str) -> None:
-        """Count a wait of the host for a device."""
+        """Count a wait of the host for a device, or raise the error of a capture."""
+        if self.graph is not None:
+            told = f"(emulated, {kind} at {site()})"
+            raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing {told}")
         self.waits[kind, site()] += 1
 
     def launch(self, name: str) -> None:
-        """Count an operator that a device is given."""
-        self.launches[f"{name} {site()}"] += 1
+        """Count an operator that a device is given, unless it is captured."""
+        if self.graph is None:
+            self.launches[f"{name} {site()}"] += 1
 
     def indexed(self, device: Device) -> torch.device:
         """Return a device with its number: the present one for "cuda" and None."""

@@ -19,7 +19,7 @@ WAITS = {
     *("equal", "is_nonzero", "histc", "_linalg_check_errors", "_linalg_svd", "linalg_svd", "linalg_lstsq"),
     *("to_sparse_csr", "_to_sparse_csr", "cholesky_inverse"),
 }
-NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach"}
+NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach", "_unsafe_view"}
 INDEXING = {"index", "index_put", "index_put_"}  # indices may be on the CPU
 WITH_NUMBERS = {"_fused_adam_", "fill_", "index_put", "index_put_", "where"}  # numbers may be on the CPU
 EVERYWHERE = {"record_stream"}  # operands may be anywhere
@@ -60,7 +60,13 @@ class Call:
         """Run on the CPU, and wrap what comes out for `place`."""
         kwargs = tree_map(tensors.unwrapped, self.kwargs)
         kwargs |= {name: value for name, value in (("device", _CPU), ("pin_memory", False)) if kwargs.get(name)}
-        found = self.func(*tree_map(tensors.unwrapped, self.args), **kwargs)
+        args, graph = tree_map(tensors.unwrapped, self.args), machine().graph
+        if graph is not None:
+            graph.check(self.name, machine().generator)
+            graph.keep(self.func, args, kwargs)
+        found = self.func(*args, **kwargs)
+        if graph is not None:
+            graph.record(self.func, args, kwargs, found)
         wrappers = {id(one.inner): one for one in self.own}
 
         def wrapped(value: Any) -> Any:

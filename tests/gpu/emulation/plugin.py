@@ -14,8 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from air_recsys.training.steps import PlainSteps
-from emulation import operators, tensors
+from emulation import graphs, operators, tensors
 from emulation.machine import DeviceContext, Machine, machine, switched_on
 
 _whole_run = ExitStack()
@@ -42,7 +41,6 @@ def emulated(n_devices: int, memory: int) -> Iterator[None]:
             stack.enter_context(mock.patch.object(torch.cuda, name, value, create=True))
         stack.enter_context(mock.patch.object(torch, "Generator", tensors.Generator))
         stack.enter_context(mock.patch.object(torch.func, "vjp", _vjp))
-        stack.enter_context(mock.patch("air_recsys.training.steps.CapturedSteps", PlainSteps))
         stack.callback(torch._C._set_only_lift_cpu_tensors, lifts)
         torch._C._set_only_lift_cpu_tensors(True)
         stack.enter_context(_Functions())
@@ -56,7 +54,14 @@ def _of_cuda(state: Machine) -> dict[str, Any]:
         "_lazy_init": lambda: None,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "is_current_stream_capturing": lambda: False,
+        "is_current_stream_capturing": lambda: state.graph is not None,
+        "Stream": graphs.Stream,
+        "current_stream": graphs.Stream,
+        "stream": graphs.on_stream,
+        "CUDAGraph": graphs.Graph,
+        "graph": graphs.capture,
+        "graph_pool_handle": lambda: (0, 1),
+        "default_generators": [tensors.Generator(torch.device("cuda", index)) for index in range(state.n_devices)],
         "device_count": lambda: state.n_devices,
         "current_device": lambda: state.current,
         "get_device_name": lambda device=None: "an emulated GPU",
@@ -81,11 +86,11 @@ class _Functions(TorchFunctionMode):
         args, kwargs = tuple(map(_numbered, args)), {name: _numbered(value) for name, value in kwargs.items()}
         if kwargs.get("generator") is None:
             return func(*args, **kwargs)
-        state.generator_device = kwargs["generator"].device
+        state.generator = kwargs["generator"]
         try:
             return func(*args, **kwargs)
         finally:
-            state.generator_device = None
+            state.generator = None
 
 
 def _numbered(value: Any) -> Any:

@@ -118,11 +118,19 @@ class Generator(torch._C.Generator):
         super().set_state(state[:size].clone())
         return self
 
+    def graphsafe_get_state(self) -> Generator:
+        """Return a generator that shares the state."""
+        return self
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Take the state of another generator."""
+        return self.set_state(state.get_state())
+
 
 def check_generator(device: torch.device, generator: Any) -> None:
     """Raise the error of torch where an operator draws from a generator of another device."""
     if generator is None:
         return
-    place = machine().generator_device or torch.device("cpu")
+    place = torch.device("cpu") if machine().generator is None else machine().generator.device
     if place.type != device.type:
         raise RuntimeError(f"Expected a '{device.type}' device type for generator but found '{place.type}'")
