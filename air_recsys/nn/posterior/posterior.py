@@ -140,8 +140,9 @@ class Posterior(Stateful):
         self.means = [side.mean for side in self.sides]
         self._flags: list[flags.Flag] = []  # of the sweep that Python went through last
         self._told = torch.zeros(1)  # by the last sweep, see `flags.together`
-        # What drift finds, and what processes exchange, cannot be captured.
-        captured = values.is_cuda and len(values) <= MOST_ENTRIES and self.exchange.alone and drift is None
+        # What drift finds, what processes exchange, and values of limits cannot be captured.
+        fixed = self.exchange.alone and drift is None and censored is None
+        captured = fixed and values.is_cuda and len(values) <= MOST_ENTRIES
         self._captured = CapturedStep(values.device, self.generator) if captured else None
 
     def _start(self, m: int, width: int, deviation: float) -> Rows:
