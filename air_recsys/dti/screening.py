@@ -200,7 +200,7 @@ class _Scorer:
         return pd.DataFrame(
             self.model.named(self.kept.ids, self.model.targets_.ids[self.kept.targets])
             | {
-                "probability": self.model.calibration_.of_scores(self.kept.scores),
+                "probability": self.similar.probabilities(self.kept.scores),
                 "score": self.kept.scores,
                 "rank": np.arange(1, self.kept.scores.size + 1),
                 "nearest": self.similar.ids[self.kept.nearest],

@@ -316,7 +316,9 @@ class KernelResiduals:
         found = posterior * self._kernels.reach
         of_users, of_items = self._kind[0][users], self._kind[1][items]
         both = (of_users == _NEW) & (of_items == _NEW)
-        for side, (new, own, other) in enumerate(zip(self._new, (of_users, of_items), (of_items, of_users), strict=True)):
+        for side, (new, own, other) in enumerate(
+            zip(self._new, (of_users, of_items), (of_items, of_users), strict=True)
+        ):
             chosen = (own == _NEW) & (other == _RATED)
             if new is not None and chosen.any():
                 rows, columns = (each[chosen] for each in (users, items)[:: 1 - 2 * side])
@@ -419,7 +421,10 @@ class KernelResiduals:
         if self._known is not None:
             return self._known._others
         found: list[tuple[RowRegression, RowErrors] | None] = []
-        kernels, chosen = (self._process.columns, self._process.rows), (self._kernels.new_users, self._kernels.new_items)
+        kernels, chosen = (
+            (self._process.columns, self._process.rows),
+            (self._kernels.new_users, self._kernels.new_items),
+        )
         for number, (side, kernel, of_new) in enumerate(zip(self._sides, kernels, chosen, strict=True)):
             if of_new is None:
                 found.append(None)

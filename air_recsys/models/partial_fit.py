@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.described.sides import as_given, ids_of
+from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, Kinds

@@ -13,7 +13,7 @@ from air_recsys.storage.reading import checked_csr
 
 _WORD = 3  # letters
 _LETTERS = 26
-Kind = Literal["bits", "words", "tanimoto", "cosine", "rbf", "table"]
+Kind = Literal["bits", "words", "tanimoto", "rbf", "table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Kernel:
     ----------
     kind : str
         bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words: the cosine of counts, the
-        spectrum kernel. tanimoto and cosine: of numbers. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
+        spectrum kernel. tanimoto: of flags. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
         it was given; rows that come later bring their own.
     rows : ndarray or csr_array, shape (n, f)
         Of a table (n, n), and (k, n + k) of rows that come later, to these and to each other.
@@ -108,7 +108,7 @@ def words_of(sequences: list[str], k: int = _WORD) -> Kernel:
     return Kernel("words", counts, np.diff(starts) > 0)
 
 
-def numbers_kernel(rows: np.ndarray, kind: Literal["tanimoto", "cosine", "rbf"]) -> Kernel:
+def numbers_kernel(rows: np.ndarray, kind: Literal["tanimoto", "rbf"]) -> Kernel:
     """The kernel of rows of numbers; for rbf they are standardised, and the median of their distances is 1."""
     known = np.ones(len(rows), dtype=bool)
     if kind != "rbf":
@@ -156,7 +156,7 @@ def kernel_from(kind: Any, arrays: Mapping[str, np.ndarray], n_rows: int) -> Ker
     dtype = np.uint8 if kind == "bits" else np.float64
     scales = [each for each in (middle, scale) if each is not None]
     if (
-        kind not in ("bits", "words", "tanimoto", "cosine", "rbf", "table")
+        kind not in ("bits", "words", "tanimoto", "rbf", "table")
         or (rows.shape, rows.dtype, known.shape, known.dtype) != ((n_rows, width), dtype, (n_rows,), np.bool_)
         or [each.shape for each in scales] != [(width,)] * (2 if kind == "rbf" else 0)
         or (scale is not None and not (scale > 0).all())

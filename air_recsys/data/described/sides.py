@@ -83,9 +83,10 @@ class Described(NamedTuple):
         """The same of some rows."""
         return self._replace(kernels={name: each.take(rows) for name, each in self.kernels.items()})
 
-    def told(self, own: float) -> str:
-        """Shares in words; own is that of the profiles of what is recorded."""
-        shares = {"own profile": own} | {name: (1 - own) * share for name, share in self.shares.items()}
+    def told(self, own: float = 0.0) -> str:
+        """Shares in words; own is that of the profiles of what is recorded, where these are one of the kernels."""
+        shares = {"own profile": own} if own else {}
+        shares |= {name: (1 - own) * share for name, share in self.shares.items()}
         return ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
 
     def to_contents(self, side: str) -> tuple[list[list[Any]], dict[str, np.ndarray]]:

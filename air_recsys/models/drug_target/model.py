@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
 
@@ -300,7 +301,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         added = share * base_rates(np.vstack([held.known, blank]))[-1]
         lifts = held.lifts.columns if held.lifts and not model.unobserved_weight_ else np.ones(blank.size)
         scores = lifts * (1 - share) * held.profiles, lifts * added
-        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores)
+        told = partial(model._answers.of_scores, zero=bool(model.unobserved_weight_))
+        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores, told)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
         """Fit again without some drugs (users), targets (items) or pairs, and return the model.
