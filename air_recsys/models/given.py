@@ -118,19 +118,15 @@ def _strongest_of(similarity: np.ndarray) -> sp.csr_array:
     return found
 
 
-def later_of(
-    known: Features | None, index: IdIndex, new_ids: np.ndarray, given: Any, stacklevel: int = 2
-) -> Described:
-    """What new rows are described by, as the known ones are."""
+def later_of(known: Features | None, index: IdIndex, new: np.ndarray, given: Any, stacklevel: int = 2) -> Described:
+    """What new ids are described by, as the known ones are."""
     side = index.kind
     if known is None or known.described is None:
         mend = f"fit it with {side}_similarity={{'smiles': ..., 'sequences': ..., name: table}}"
         raise DataError(f"expected no similarities of new {side}s, as the model was trained without a mapping: {mend}")
-    if (again := index.lookup(new_ids) >= 0).any():
-        raise DataError(
-            f"expected similarities of new {side}s, found known ones: {quoted(new_ids[again].tolist()[0])}"
-        )
-    ids = np.array([*index.ids.tolist(), *new_ids.tolist()], object)
+    if (again := new[index.lookup(new) >= 0].tolist()) or not new.size:
+        raise DataError(f"expected similarities of new {side}s, found {quoted(again[0]) if again else 'no ids'}")
+    ids = np.array([*index.ids.tolist(), *new.tolist()], object)
     return known.described.later(side, as_given(side, given), ids, len(index), stacklevel + 1)
 
 

@@ -211,7 +211,7 @@ class _Side:
         """Which rows are similar to one of the known rows of the training, (n,)."""
         if self._given is None:
             return np.zeros(known.size, dtype=bool)
-        return (self._given[:, : self.n_first][:, known[: self.n_first]] > 0).any(axis=1)
+        return np.any(self._given[:, : self.n_first][:, known[: self.n_first]] > 0, axis=1)
 
 
 class _NewRows(NamedTuple):
@@ -343,7 +343,7 @@ class KernelResiduals:
         """Rows of the training follow from others where they have no ratings, and those that came later always."""
         rated, near, own = _rated(self._data)[side], np.zeros(self._base.shape[side], dtype=bool), self._sides[side]
         if (self._kernels.new_users, self._kernels.new_items)[side] is not None:
-            near = own.near(rated) if self._known is None else (self._across(side) > 0).any(axis=1)
+            near = own.near(rated) if self._known is None else np.any(self._across(side) > 0, axis=1)
             near[: own.n_first] &= ~rated[: own.n_first]
         return np.where(near, _NEW, np.where(rated, _RATED, _OTHER))
 

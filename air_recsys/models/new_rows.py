@@ -49,7 +49,8 @@ def new_rows(
     elif ratings is not None:
         data = _of_matrix(ratings, weights, side, others, zeros_count=zeros_count)
     elif features is not None or similarity is not None:
-        data = _of_pairs(IdIndex(_NO_IDS if has_ids else range(len(features)), side), others, _NONE, _NONE, _NONE)
+        n_rows = 0 if has_ids or features is None else len(features)
+        data = _of_pairs(IdIndex(range(n_rows), side), others, _NONE, _NONE, _NONE)
     else:
         raise DataError("expected ratings of new rows, their features or similarities, found none")
     if data.kinds is not None:
@@ -70,7 +71,6 @@ def new_rows(
 
 
 _NONE = np.empty(0, np.int64)
-_NO_IDS = np.empty(0, object)
 
 
 def _with_later(

@@ -79,7 +79,7 @@ class SolvesRows(ListsByTaking):
         Returns
         -------
         AIR
-            Or `DMF` and its siblings, as this model. A row without ratings and anything known has factors and bias 0: its
+            Or `DMF` and its siblings, as this model. A row of which nothing is known has factors and bias 0: its
             scores are the mean and the biases of the other side.
 
         Raises

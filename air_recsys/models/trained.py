@@ -184,11 +184,11 @@ class TrainedRecommender(SolvesRows):
             Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
             columns) or in the order of the ids. A mapping says what they follow from, as in `DrugTargetAIR.fit`:
             "smiles", "sequences", "features" and tables by any name; the shares of these are learned (`shares_`), and
-            `fold_in` and `partial_fit` take new ones by the same names. They are in the prior of a posterior, and in AIR's objective as a
-            graph that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For
-            nodes with many neighbours the ten most similar ones count there. Those of both sides also become kernels
-            of what a posterior leaves, see `air_recsys.models.kernels`. Ids that have no rating become part of the
-            model.
+            `fold_in` and `partial_fit` take new ones by the same names. They are in the prior of a posterior, and in
+            AIR's objective as a graph that stays, with a strength that is chosen on hidden ratings, see
+            `AIR.user_graph_strength_`. For nodes with many neighbours the ten most similar ones count there. Those of
+            both sides also become kernels of what a posterior leaves, see `air_recsys.models.kernels`. Ids that have
+            no rating become part of the model.
         rating_scale : tuple of float, optional
             Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
 
