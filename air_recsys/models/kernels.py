@@ -311,6 +311,23 @@ class KernelResiduals:
         near = rated == item if self._process.columns is None else self._process.columns[rated, item]
         return self._coefficients[user, rated] * near
 
+    def by_users(self, user: int, item: int) -> tuple[np.ndarray, np.ndarray]:
+        """What other users add to the score of an item that has ratings, and how similar they are, (n,) each."""
+        whole, kind = self._known or self, self._kind[0][user]
+        found, alike = np.zeros((2, whole._base.shape[0]))
+        if self._of_new_items or kind == _OTHER or self._kind[1][item]:
+            return found, alike
+        if kind == _NEW:
+            new, row, sources = self._new[0], self._place(0, _NEW)[user], whole._kind[0] == _RATED
+            assert new is not None
+            column = new.sources[:, self._place(1, _RATED)[item]]
+            found[sources], alike[sources] = new.regression.shares(new.near[row], column), new.near[row]
+        elif self._known is None and self._process.rows is not None:
+            alike = self._process.rows[user] * (np.arange(found.size) != user)
+            columns, own = self._process.columns, self._coefficients[:, item]
+            found = alike * (own if columns is None else self._coefficients @ columns[item])
+        return found, alike
+
     def deviations(self, posterior: np.ndarray, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The deviations of new ratings of pairs of indices, from those of the posterior, (n,)."""
         found = posterior * self._kernels.reach

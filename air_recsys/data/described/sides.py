@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Kernel, kernel_from, table_of, words_of
+from air_recsys.data.described.kernels import Kernel, kernel_from, motifs_of, table_of, words_of
 from air_recsys.data.described.molecules import PRINTS, fingerprints, told_of
 from air_recsys.data.described.numbers import checked_rows, numbers_of
 from air_recsys.data.described.sequences import letters_of
@@ -18,7 +18,7 @@ from air_recsys.exceptions import DataError, DataWarning
 
 Given = Mapping[str, Any]
 """What is given for a side, by names: "smiles" and "sequences" are texts by id, all others tables by id."""
-_TEXTS = {"smiles": "Morgan", "sequences": "words"}  # and the first kernel of each
+_TEXTS = {"smiles": tuple(PRINTS), "sequences": ("words", "motifs")}  # and their kernels
 _SHOWN = 3
 
 
@@ -145,7 +145,7 @@ def argument(side: str, name: str) -> str:
 
 def n_kernels(given: Given) -> int:
     """The number of kernels of what is given for a side."""
-    return sum(len(PRINTS) if name == "smiles" else 1 for name in given)
+    return sum(len(_TEXTS.get(name, (name,))) for name in given)
 
 
 def ids_of(given: Given) -> np.ndarray:
@@ -170,17 +170,19 @@ def _kernels(
     """The kernels of ids after the known ones, by those of the known ones if there are some, and a line on them."""
     new, kernels, line = ids[n_known:], {}, ""
     for name, content in given.items():
-        told, own = argument(side, name), _TEXTS.get(name, name)
+        told, own = argument(side, name), _TEXTS.get(name, (name,))[0]
         if known and own not in known:
-            firsts = {first: text for text, first in _TEXTS.items()}
-            names = " and ".join(firsts.get(each, each) for each in known if each not in PRINTS or each in firsts)
+            of_kernels = {kernel: text for text, several in _TEXTS.items() for kernel in several}
+            names = " and ".join(dict.fromkeys(of_kernels.get(each, each) for each in known))
             found = f"it knows {side}s by {names}; give these, or fit it with the others"
             raise DataError(f"expected no {told}, as the model was fitted without: {found}")
         if name == "smiles":
             found, line = told_of(told, _texts(told, content, new, stacklevel + 1), stacklevel + 1)
             kernels |= fingerprints(found)
         elif name == "sequences":
-            kernels[own] = _words(told, content, new, stacklevel + 1)
+            texts = _texts(told, content, new, stacklevel + 1).fillna("")
+            letters = letters_of(told, texts, stacklevel + 1).tolist()
+            kernels |= {own: words_of(letters), "motifs": motifs_of(letters, known.get("motifs"))}
         elif known and known[own].kind == "table":
             kernels[own] = table_of(later_rows(told, known[own].similarity(), content, ids, n_known))
         elif known:
@@ -220,11 +222,6 @@ def _texts(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> pd.Series
         told = f"{name}: {len(lacking)} of {len(ids)} ids have none and are similar to no other: {shown}"
         warnings.warn(told, DataWarning, stacklevel=stacklevel)
     return texts.reindex(ids).astype(object).where(lambda found: found.notna(), None)
-
-
-def _words(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> Kernel:
-    texts = _texts(name, given, ids, stacklevel + 1).fillna("")
-    return words_of(letters_of(name, texts, stacklevel + 1).tolist())
 
 
 def _table(name: str, given: Any, ids: np.ndarray) -> pd.DataFrame:
