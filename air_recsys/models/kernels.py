@@ -399,8 +399,13 @@ class KernelResiduals:
     @cached_property
     def _process(self) -> PairProcess:
         assert self._kernels.widths is not None
-        names = self._kernels.users, self._kernels.items
-        return PairProcess(*map(_Side.kernel, self._sides, names, self._kernels.widths))
+        sides = zip(self._sides, (self._kernels.users, self._kernels.items), self._kernels.widths, strict=True)
+        return PairProcess(
+            *(
+                self._known._process[number] if self._known and self._of_known(number) else side.kernel(name, width)
+                for number, (side, name, width) in enumerate(sides)
+            )
+        )
 
     @cached_property
     def _base(self) -> np.ndarray:
