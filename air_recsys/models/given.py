@@ -102,7 +102,7 @@ def _nearest(described: Described, n: int) -> sp.csr_array:
     found = []
     for start in range(0, n, _BLOCK):
         block = np.arange(start, min(start + _BLOCK, n))
-        similarity = described.across(described.take(block)) if n > _BLOCK else described.similarity()
+        similarity = described.of_rows(block)
         similarity[np.arange(block.size), block] = 0
         found.append(_strongest_of(similarity))
     whole = sp.csr_array(sp.vstack(found))

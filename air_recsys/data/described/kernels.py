@@ -74,7 +74,9 @@ class Kernel:
             rows = np.block([[self.rows, later[:, : len(self.rows)].T], [later]])
         else:
             rows = np.concatenate([self.rows, later])
-        return replace(self, rows=rows, known=np.append(self.known, [False] * n if others is None else others.known))
+        return replace(
+            self, rows=rows, known=np.append(self.known, np.zeros(n, dtype=bool) if others is None else others.known)
+        )
 
     def of_later(self, numbers: np.ndarray) -> Self:
         """Return the same kernel of later rows of numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,13 @@ class Described(NamedTuple):
         return later._mean(
             (self.kernels[name].similarity(names[name]), names[name].known, self.kernels[name].known) for name in names
         )
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Similarities of some of its rows to all, (k, n)."""
+        some = {
+            name: replace(each, rows=each.rows[rows], known=each.known[rows]) for name, each in self.kernels.items()
+        }
+        return self.across(self._replace(kernels=some))
 
     def joined(self, later: Described, n_later: int) -> Described:
         """Known and later rows; kernels that the later ones lack have empty rows there."""
