@@ -98,20 +98,26 @@ def _most_rated(index: np.ndarray) -> np.ndarray:
 
 
 def _nearest(described: Described, n: int) -> sp.csr_array:
-    """The graph of the ten most similar rows of each."""
+    """The graph of the most similar rows of each."""
     found = []
     for start in range(0, n, _BLOCK):
         block = np.arange(start, min(start + _BLOCK, n))
         similarity = described.of_rows(block)
         similarity[np.arange(block.size), block] = 0
-        found.append(_strongest_of(similarity))
+        found.append(_largest(similarity, _MANY + 1))
     whole = sp.csr_array(sp.vstack(found))
-    return sp.csr_array(whole.maximum(whole.T))
+    return _without_weak(sp.csr_array(whole.maximum(whole.T)))
 
 
-def _strongest_of(similarity: np.ndarray) -> sp.csr_array:
-    """The ten largest of each row, of equal ones the first, those above 0."""
-    near = np.argsort(-similarity, axis=1, kind="stable")[:, :_NEAREST]
+def _without_weak(adjacency: sp.csr_array) -> sp.csr_array:
+    """A graph with the ten strongest edges of each node where nodes have many."""
+    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
+    return strongest(adjacency, _NEAREST) if has_many else adjacency
+
+
+def _largest(similarity: np.ndarray, k: int) -> sp.csr_array:
+    """The k largest of each row, of equal ones the first, those above 0."""
+    near = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
     values, starts = np.take_along_axis(similarity, near, axis=1), near.shape[1] * np.arange(len(near) + 1)
     found = sp.csr_array((values.ravel(), near.ravel(), starts), shape=similarity.shape)
     found.eliminate_zeros()
@@ -135,7 +141,7 @@ def with_later(known: Features, later: Described, k: int) -> Features:
     described, n = known.described, len(known.values)
     assert described is not None
     rows = described.rows(later, k)  # (k, n + k)
-    near = _strongest_of(rows[:, :n])
+    near = _largest(rows[:, :n], _NEAREST)
     grown = known.grown(n + k)
     grown.places[n:] = of_unit_length(near @ known.places)
     graph, similarity = None, grown.similarity
@@ -151,8 +157,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     graph = given_graph(given, index.kind, index.ids)
     index.check_shared(graph.ids, "similarities")
     adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
-    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
-    adjacency = strongest(adjacency, _NEAREST) if has_many else adjacency
+    adjacency = _without_weak(adjacency)
     of_nodes, rows = graph_embedding(adjacency, _DIMS), whole.lookup(graph.ids)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[rows] = of_nodes

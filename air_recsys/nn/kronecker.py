@@ -31,7 +31,7 @@ import torch
 from air_recsys.graphs import laplacian
 
 Apply = Callable[[np.ndarray], np.ndarray]
-_ACCURACY, _STEPS = 1e-6, 100  # of the residuals, for the smallest noise; more steps make no better scores
+_ACCURACY, _STEPS = 1e-8, 100  # of the residuals, for the smallest noise; more steps make no better scores
 _SOLVED = 1e-30  # the residual of a larger shift, as a fraction of that of the smallest
 _LEAST = 1e-9  # of the largest eigenvalue, below which a negative one is rounding
 
