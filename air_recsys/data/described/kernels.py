@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from air_recsys.storage.reading import checked_csr
 
-_WORD, _MOTIF = 3, 6  # letters
+_WORD, _MOTIF = 3, 7  # letters
 _LETTERS = 26
 _CLASSES = ("KRO", "DNB", "EQZ", "ILMVJ", "ST", "FYW", "A", "CU", "G", "H", "P", "X")  # of amino acids that are alike
 _CLASS_OF = np.array(
@@ -106,14 +106,14 @@ def words_of(sequences: list[str]) -> Kernel:
 
 
 def motifs_of(sequences: list[str], known: Kernel | None = None) -> Kernel:
-    """The kernel of words of six classes of amino acids, those that occur in several of the known sequences.
+    """The kernel of words of seven classes of amino acids, those that occur in several of the known sequences.
 
     What one sequence has alone makes it only longer; to leave it out is better on Davis, as are classes.
     """
     counts, has_some = _counted(sequences, _CLASS_OF, _MOTIF)
     sources = counts if known is None else known.rows
-    several = np.bincount(sources.indices, minlength=sources.shape[1]) >= (2 if known is None else 1)
-    counts.data *= several[counts.indices]
+    motifs, numbers = np.unique(sources.indices, return_counts=True)
+    counts.data *= np.isin(counts.indices, motifs[numbers > 1] if known is None else motifs)
     counts.eliminate_zeros()
     return Kernel("motifs", counts, has_some)
 

@@ -70,12 +70,12 @@ def test_sequences_are_compared_by_their_words() -> None:
 
 
 def test_motifs_are_of_classes_and_what_one_sequence_has_alone_does_not_count() -> None:
-    sequences = {"a": "MKVLST" + "W" * 20, "b": "LRIITS", "c": "GHGHGHGH", "d": "GG"}
+    sequences = {"a": "MKVLSTE" + "W" * 20, "b": "LRIITSQ", "c": "GHGHGHGH", "d": "GG"}
     found = kernels(sequences=sequences)["motifs"]
-    assert found.loc["a", "b"] == pytest.approx(1)  # M L, K R, V I, L I, S T, T S
+    assert found.loc["a", "b"] == pytest.approx(1)  # M L, K R, V I, L I, S T, T S, E Q
     assert found.loc["a", "c"] == found.loc["c", "d"] == 0
     known = Described.of("row", {"sequences": sequences}, np.array(list(sequences)))
-    later = known.later("row", {"sequences": {"new": "MKVLST" + "P" * 9}}, np.array([*sequences, "new"]), 4)
+    later = known.later("row", {"sequences": {"new": "MKVLSTE" + "P" * 9}}, np.array([*sequences, "new"]), 4)
     assert known.kernels["motifs"].similarity(later.kernels["motifs"])[0, :2] == pytest.approx(1)
 
 

@@ -73,14 +73,21 @@ def model() -> DrugTargetAIR:
     return DrugTargetAIR().fit(TABLE, {"smiles": SMILES}, {"sequences": SEQUENCES})
 
 
+def of_targets(model: DrugTargetAIR) -> pd.DataFrame:
+    """The mean of the kernels of sequences by their shares."""
+    ids, shares = list(SEQUENCES), model.shares_["target"]
+    found = Described.of("target", {"sequences": SEQUENCES}, np.array(ids))
+    return pd.DataFrame(found._replace(shares=shares).similarity(), ids, ids)
+
+
 def test_the_similarity_is_the_mean_of_the_kernels_by_their_shares(model: DrugTargetAIR) -> None:
     shares = model.shares_["drug"]
     assert sum(shares.values()) == pytest.approx(1)
     drugs, targets = model.similarities_
     np.testing.assert_allclose(drugs, mean_of(SMILES, shares), atol=1e-12)
-    np.testing.assert_allclose(targets, kernel_of(sequences=SEQUENCES), atol=1e-12)
+    np.testing.assert_allclose(targets, of_targets(model), atol=1e-12)
     assert model.described_line_.startswith("drugs: own profile 0.50, Morgan 0.")
-    given = DrugTargetAIR().fit(TABLE, mean_of(SMILES, shares), kernel_of(sequences=SEQUENCES))
+    given = DrugTargetAIR().fit(TABLE, mean_of(SMILES, shares), of_targets(model))
     np.testing.assert_allclose(given.scores_, model.scores_, atol=1e-9)
 
 
@@ -88,14 +95,14 @@ def test_the_similarity_is_the_mean_of_the_kernels_by_their_shares(model: DrugTa
 def test_new_structures_have_the_answers_of_a_fit_with_all_else_held(model: DrugTargetAIR, measured: Any) -> None:
     found = model.fold_in(measured, drug_similarity={"smiles": NEW})
     similar = mean_of(SMILES | NEW, model.shares_["drug"])
-    given = DrugTargetAIR().fit(TABLE, similar.loc[list(SMILES), list(SMILES)], kernel_of(sequences=SEQUENCES))
+    given = DrugTargetAIR().fit(TABLE, similar.loc[list(SMILES), list(SMILES)], of_targets(model))
     held = given.fold_in(measured, similar.loc[list(NEW)])
     for one, other in ((found.scores_, held.scores_), (found.open_scores_, held.open_scores_)):
         np.testing.assert_allclose(one, other, atol=1e-6)
     listed = found.new_interactions(3)
     np.testing.assert_allclose(listed["deviation"], held.new_interactions(3)["deviation"], atol=1e-6)
     if measured is None:  # a fit that knew them has nothing else to learn of them
-        whole = DrugTargetAIR().fit(TABLE, similar, kernel_of(sequences=SEQUENCES))
+        whole = DrugTargetAIR().fit(TABLE, similar, of_targets(model))
         scores = np.array([whole.predict(drug, list(TABLE.columns)) for drug in found.drugs_.ids])
         np.testing.assert_allclose(found.scores_, scores, atol=1e-6)
     why = found.explain("new ring", "t4")
