@@ -98,7 +98,9 @@ def affinity_systems(
     return {name: System(train, "") for name, train in trains.items()}
 
 
-def _train_air(preset: str, parameters: dict[str, Any], alike: tuple[Any, Any], seed: int, shown: Any) -> AIR:
+def _train_air(
+    preset: str, parameters: dict[str, Any], alike: tuple[Any, Any], seed: int, shown: Any, **how: Any
+) -> AIR:
     drugs, targets = alike
     model = AIR.of_preset(preset, **{"random_state": seed, "device": "cpu"} | parameters)
     return model.fit(shown, user_similarity=drugs, item_similarity=targets, **how)

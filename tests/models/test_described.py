@@ -116,7 +116,7 @@ def test_new_rows_without_ratings_follow_from_what_they_are_like() -> None:
 
 def test_first_ratings_and_descriptions_are_better_together() -> None:
     own = ratings(LATER, 0.25)
-    rest = truth().loc[LATER].stack().drop(pd.MultiIndex.from_frame(own[["user", "item"]]))
+    rest = truth().loc[LATER].stack().drop(pd.MultiIndex.from_arrays([own["user"], own["item"]]))
     users, items = (rest.index.get_level_values(level) for level in (0, 1))
 
     def error(fitted: AIR) -> float:
