@@ -62,7 +62,8 @@ def _described(data: Interactions, side: Side, given: Any, stacklevel: int) -> t
     described = Described.of(side, given, whole.ids, stacklevel + 1)
     if len(described.kernels) > 1:
         shares = _shares(data, side, described)
-        described = described._replace(shares=dict(zip(described.kernels, shares.tolist(), strict=True)))
+        learned = described._replace(shares=dict(zip(described.kernels, shares.tolist(), strict=True)))
+        described = learned if _nearest(learned, len(whole)).nnz else described
     edges = _nearest(described, len(whole))
     if not edges.nnz:
         raise DataError(f"expected similarities of {side}s, found no two that are similar")
