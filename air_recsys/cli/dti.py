@@ -74,11 +74,10 @@ class Pairs(options.Form, _Columns):
         table = read_pairs(self.file, **how, **self.reading())
         if list(table.columns[:2]) == ["drug", "target"]:
             table = table.rename(columns={"drug": self.drug, "target": self.target})
-        given = {
-            name: _read(kind, file)
-            for side, kind in itertools.product(("drug", "target"), ("similarity", "features", "smiles", "sequences"))
-            if (file := getattr(self, name := f"{side}_{kind}", None)) is not None
-        }
+        given: dict[str, Any] = {}
+        for side, kind in itertools.product(("drug", "target"), ("similarity", "features", "smiles", "sequences")):
+            if (file := getattr(self, f"{side}_{kind}", None)) is not None:
+                given.setdefault(f"{side}_similarity", {})[kind] = _read(kind, file)
         return table, {"drug": self.drug, "target": self.target} | given
 
 

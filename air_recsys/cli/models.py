@@ -102,7 +102,9 @@ def train(
         _write(other.fit(known.beside(data, table)), model, json_file)
         return
     if ranking:
-        options.refuse_unread("--ranking", "--preset", "--user-similarity", "--item-similarity", "--snapshots")
+        unread = ("--preset", "--user-similarity", "--item-similarity", "--snapshots")
+        texts = [f"--{side}-{kind}" for side in ("user", "item") for kind in ("smiles", "sequences")]
+        options.refuse_unread("--ranking", *unread, *texts)
         of_kinds = {"target": table.target, "liked": table.liked}
         of_ranker: dict[str, Any] = (
             {"random_state": seed, "device": device} | of_kinds | options.parse_settings(settings, GraphRanker())

@@ -210,12 +210,19 @@ class Known:
     item_similarity: Annotated[
         Path | None, typer.Option(help="Pairs of items with a similarity, or a square table of them.")
     ] = None
+    user_smiles: Annotated[Path | None, typer.Option(help="Two columns: user and SMILES, as of drugs.")] = None
+    user_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: user and sequence.")] = None
+    item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
+    item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
 
     def beside(self, data: Interactions, table: Ratings) -> Interactions:
         """Return the ratings of a table with what is known, and print a line for each file."""
         columns = self.user_id_column or table.user, self.item_id_column or table.item
         data = with_features(data, self.user_features, self.item_features, *columns)
-        return with_similarities(data, self.user_similarity, self.item_similarity)
+        for side in ("user", "item"):
+            files = {kind: getattr(self, f"{side}_{kind}") for kind in ("similarity", "smiles", "sequences")}
+            data = with_similarities(data, side, {kind: file for kind, file in files.items() if file is not None})
+        return data
 
 
 @dataclass
@@ -319,23 +326,32 @@ def with_features(data: Interactions, users: Path | None, items: Path | None, us
     return data
 
 
-def with_similarities(data: Interactions, users: Path | None, items: Path | None) -> Interactions:
-    """Return ratings with what files tell of how alike users and items are, and print a line for each side."""
-    from air_recsys.datasets import read_similarity
+def with_similarities(data: Interactions, side: Side, files: dict[str, Path]) -> Interactions:
+    """Return ratings with what files by kind tell of how alike users or items are, and print a line."""
+    from air_recsys.datasets import read_similarity, read_texts
     from air_recsys.graphs import SimilarityGraph
     from air_recsys.models.given import with_similarities
 
-    sides: tuple[tuple[Side, Path | None], ...] = ("user", users), ("item", items)
-    for side, file in sides:
-        if file is None:
-            continue
-        index = data.users if side == "user" else data.items
-        graph, n_rated = read_similarity(file, side), len(index)
-        graph = SimilarityGraph(graph.to_scipy(), as_ids(graph.ids.astype(str).tolist(), index.ids), side)
-        given = (graph, None) if side == "user" else (None, graph)
-        data = with_similarities(data, *given)
-        n_all = data.n_items if side == "item" else data.n_users
-        typer.echo(f"similarities of {len(graph)} {side}s, {n_all - n_rated} of them without a rating")
+    if not files:
+        return data
+    if len(files) > 1 and "similarity" in files:
+        others = " or ".join(f"--{side}-{kind}" for kind in files)
+        raise ParameterError(f"expected {others}, found several")
+    index: Any = data.users if side == "user" else data.items
+
+    def known(ids: Any) -> list[Any]:
+        return as_ids(ids.astype(str).tolist(), index.ids)
+
+    given: Any = {kind: read_texts(file) for kind, file in files.items() if kind != "similarity"}
+    given = {kind: texts.set_axis(known(texts.index)) for kind, texts in given.items()}
+    if "similarity" in files:
+        graph = read_similarity(files["similarity"], side)
+        given = SimilarityGraph(graph.to_scipy(), known(graph.ids), side)
+    n_rated = len(index)
+    data = with_similarities(data, *((given, None) if side == "user" else (None, given)))
+    found, n_all = (data.user_features, data.n_users) if side == "user" else (data.item_features, data.n_items)
+    told = f"; {found.described.told()}" if found is not None and found.described is not None else ""
+    typer.echo(f"similarities of {n_all} {side}s, {n_all - n_rated} of them without a rating{told}")
     return data
 
 

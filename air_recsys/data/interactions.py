@@ -787,7 +787,7 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
         warnings.warn(f"{told}: are their ids those of the data?", DataWarning, stacklevel=stacklevel)
     found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
     return whole, found if before is None else replace(
-        before.grown(len(whole)), encoding=found.encoding, values=found.values
+        before.grown(len(whole)), n_later=0, encoding=found.encoding, values=found.values
     )
 
 

@@ -1,9 +1,6 @@
 """Drug-target interactions: completion and graphs in the words of drugs and targets."""
 
 from air_recsys.data.affinities import as_p_affinity
-from air_recsys.data.described.molecules import smiles_similarity
-from air_recsys.data.described.numbers import feature_similarity
-from air_recsys.data.described.sequences import sequence_similarity
 from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.dti.screening import screen
 from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, evaluate_splits, interaction_folds
@@ -18,12 +15,9 @@ __all__ = [
     "enrichment_curve",
     "evaluate_pairs",
     "evaluate_splits",
-    "feature_similarity",
     "hidden_enrichment",
     "interaction_folds",
     "scaffolds",
     "screen",
-    "sequence_similarity",
     "similarity_clusters",
-    "smiles_similarity",
 ]

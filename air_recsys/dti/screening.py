@@ -48,7 +48,7 @@ def screen(
     Parameters
     ----------
     model : DrugTargetAIR
-        Fitted with ``drug_smiles``.
+        Fitted with ``drug_similarity={"smiles": ...}``.
     library : path, mapping or Series
         A file of SMILES, a line each, with or without names and a header, packed by gzip or not; or SMILES by id.
     target_ids : id or array_like of ids, optional
@@ -80,7 +80,7 @@ def screen(
     Examples
     --------
     >>> pairs = pd.DataFrame({"drug": ["ethanol", "benzene"], "target": ["t1", "t2"]})
-    >>> model = DrugTargetAIR().fit(pairs, drug_smiles={"ethanol": "CCO", "benzene": "c1ccccc1"})
+    >>> model = DrugTargetAIR().fit(pairs, {"smiles": {"ethanol": "CCO", "benzene": "c1ccccc1"}})
     >>> screen(model, {"propanol": "CCCO", "toluene": "Cc1ccccc1"}, "t1", n=1)[["drug", "nearest"]].values.tolist()
     [['propanol', 'ethanol']]
     """
@@ -200,7 +200,7 @@ class _Scorer:
         return pd.DataFrame(
             self.model.named(self.kept.ids, self.model.targets_.ids[self.kept.targets])
             | {
-                "probability": self.model.calibration_.of_scores(self.kept.scores),
+                "probability": self.similar.probabilities(self.kept.scores),
                 "score": self.kept.scores,
                 "rank": np.arange(1, self.kept.scores.size + 1),
                 "nearest": self.similar.ids[self.kept.nearest],

@@ -12,8 +12,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.sequences import sequence_similarity
-from air_recsys.data.described.sides import Given
+from air_recsys.data.described.sides import Described, Given
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split, as_random_state, split_off
 from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
@@ -25,7 +24,7 @@ from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import aupr, auroc, average_precision, bedroc, calibration_error
 from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.drug_target.pairs import as_pairs, with_zeros
-from air_recsys.models.drug_target.similarities import Descriptions, by_sides
+from air_recsys.models.drug_target.similarities import Same, by_sides
 from air_recsys.storage.validation import RandomState, check_choice, check_integer
 
 SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
@@ -137,7 +136,7 @@ def evaluate_pairs(
     target: str = "target",
     drug_groups: Mapping[Any, Any] | pd.Series | None = None,
     target_groups: Mapping[Any, Any] | pd.Series | None = None,
-    **described: Unpack[Descriptions],
+    **same: Unpack[Same],
 ) -> pd.DataFrame:
     """Hide a fold of the recorded pairs at a time and predict it from the others.
 
@@ -152,7 +151,7 @@ def evaluate_pairs(
         What a fold hides: pairs, drugs, targets, or both; see `interaction_folds`.
     n_splits : int
     random_state : int, RandomState, Generator or None
-    drug, target, drug_smiles, target_sequences, ...
+    drug, target
         As for `DrugTargetAIR.fit`.
     drug_groups, target_groups : mapping or Series, optional
         Groups that are hidden whole, as in `interaction_folds`.
@@ -183,8 +182,8 @@ def evaluate_pairs(
     True
     """
     data = with_zeros(as_pairs(interactions, (drug, target)))
-    given: dict[str, Any] = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
-    drugs, targets = by_sides(drug_similarity, target_similarity, described)
+    given: dict[str, Any] = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | same
+    drugs, targets = by_sides(drug_similarity, target_similarity, same)
     groups = {"drug_groups": drug_groups, "target_groups": target_groups}
     splits = list(interaction_folds(data, setting, n_splits, random_state, **groups))
     for kind, hides, similarity in ((drug, _OF_DRUGS, drugs), (target, _OF_TARGETS, targets)):
@@ -218,17 +217,17 @@ def evaluate_splits(
     random_state: RandomState = 0,
     drug: str = "drug",
     target: str = "target",
-    **described: Unpack[Descriptions],
+    **same: Unpack[Same],
 ) -> pd.DataFrame:
     """Return `evaluate_pairs` for everything that can be hidden, one under the other: random pairs flatter everyone.
 
     Parameters
     ----------
-    model, interactions, drug_similarity, target_similarity, n_splits, random_state, drug, target, drug_smiles, ...
+    model, interactions, drug_similarity, target_similarity, n_splits, random_state, drug, target
         As for `evaluate_pairs`; whole drugs and targets are hidden where they are described.
     drug_groups, target_groups : mapping or Series, optional
         Groups that are hidden whole, in as many folds at most. By default `scaffolds` where structures are given, and
-        `similarity_clusters` of sequences or of a table of similarities.
+        `similarity_clusters` of all else.
 
     Returns
     -------
@@ -246,13 +245,13 @@ def evaluate_splits(
     ['pairs', 'drugs', 'groups of drugs']
     """
     data = as_pairs(interactions, (drug, target))
-    drugs, targets = by_sides(drug_similarity, target_similarity, described)
+    drugs, targets = by_sides(drug_similarity, target_similarity, same)
     asked: dict[str, tuple[str, dict[str, Any]]] = {"pairs": ("cvs1", {})}
     for word, setting, side, kinds, ids, own in (
         (drug, "cvs2", "drug_groups", drugs, data.user_ids, drug_groups),
         (target, "cvs3", "target_groups", targets, data.item_ids, target_groups),
     ):
-        groups = _groups_of(kinds) if own is None else own
+        groups = _groups_of(side.removesuffix("_groups"), kinds, ids) if own is None else own
         size = _in_groups(ids, np.arange(len(ids)), groups)[0]
         if kinds:
             asked[f"{word}s"] = setting, {}
@@ -261,7 +260,7 @@ def evaluate_splits(
     if drugs and targets:
         asked[f"{drug}s and {target}s"] = "cvs4", {}
     how: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "drug": drug, "target": target}
-    how |= {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | described
+    how |= {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | same
     found = []
     for hidden, (setting, groups) in asked.items():
         rows = evaluate_pairs(model, data, setting=setting, **(how | groups))
@@ -270,12 +269,11 @@ def evaluate_splits(
     return pd.concat(found, ignore_index=True)
 
 
-def _groups_of(given: Given) -> pd.Series | None:
+def _groups_of(side: str, given: Given, ids: np.ndarray) -> pd.Series | None:
     """Return the groups of a side by what it is described by."""
     if "smiles" in given:
         return scaffolds(given["smiles"])
-    table = sequence_similarity(given["sequences"]) if "sequences" in given else given.get("similarity")
-    return similarity_clusters(table) if isinstance(table, pd.DataFrame) else None
+    return similarity_clusters(pd.DataFrame(Described.of(side, given, ids).similarity(), ids)) if given else None
 
 
 def pair_task(shown: Interactions, hidden: Interactions, *, probabilities: bool = False) -> Task:

@@ -35,8 +35,8 @@ def graph_embedding(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
     if not joined.size:
         return found
     values, vectors = _leading(scaled_adjacency(adjacency[joined][:, joined]), found.shape[1])
-    units = _of_unit_length(vectors * (1 - _SMOOTH * values) ** -0.5)
-    found[joined] = _of_unit_length(units - units.sum(axis=0) / degrees.size)
+    units = of_unit_length(vectors * (1 - _SMOOTH * values) ** -0.5)
+    found[joined] = of_unit_length(units - units.sum(axis=0) / degrees.size)
     return found
 
 
@@ -51,7 +51,7 @@ def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[::-1][:k], basis @ rotation[:, ::-1][:, :k]
 
 
-def _of_unit_length(rows: np.ndarray) -> np.ndarray:
+def of_unit_length(rows: np.ndarray) -> np.ndarray:
     """Rows of length 1, and those that rounding alone tells from 0 as 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-6)

@@ -49,6 +49,7 @@ def explain(
     tables = Tables(state, from_sources.sources, n, names, clips, similarities)
     rated = from_sources.sources.rated
     rated_items, similar_users = np.split(from_sources.of_sources, [rated.size])
+    of_users = np.zeros(0) if state.kernel_residuals is None else state.kernel_residuals.by_users(user, item)[0]
     offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
     place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
@@ -72,11 +73,11 @@ def explain(
         user_features=tables.features("user", from_sources.of_user_features),
         own_rating=own_rating,
         rated_items=tables.items(item, rated_items, np.flatnonzero(~own)),
-        similar_users=tables.users(user, item, similar_users),
+        similar_users=tables.alike(user, item) if of_users.any() else tables.users(user, item, similar_users),
         graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
         item_features=tables.features("item", from_sources.of_item_features),
         time=of_time,
-        remainder=personal - from_sources.explained + by_others,
+        remainder=personal - from_sources.explained + by_others - float(of_users.sum()),
         clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
     )
 
@@ -151,6 +152,16 @@ class Tables:
             "score": state.scores(others, np.full_like(others, item), self._clips),
         }
         return _table(columns, contributions, best)
+
+    def alike(self, user: int, item: int) -> Contributions:
+        """The users that are similar by what was given, and what they add as kernels say."""
+        assert self._state.kernel_residuals is not None
+        found, alike = self._state.kernel_residuals.by_users(user, item)
+        others = np.flatnonzero(found)
+        self._sources = self._sources._replace(neighbors=others)
+        table = self.users(user, item, np.column_stack([found[others], np.zeros(others.size)]))
+        places = self._state.origin.data.users.lookup(table.rows["user"].to_numpy())
+        return replace(table, rows=table.rows.assign(weight=alike[places]))
 
     def edges(self, adjacency: sp.csr_array, strength: float, gains: np.ndarray, scores: np.ndarray) -> Contributions:
         """The edges of the item graph, from what each item counts and the user's score of each, (n_items,)."""

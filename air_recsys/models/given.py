@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.columns import as_float, column_of_ids, named_column
+from air_recsys.data.described.sides import Described, as_given, ids_of
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -23,9 +25,10 @@ from air_recsys.data.readers.tables import existing, read_names, read_table
 from air_recsys.exceptions import DataError, DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import scaled_adjacency
-from air_recsys.graphs.embedding import graph_embedding
+from air_recsys.graphs.embedding import graph_embedding, of_unit_length
 from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.graphs.pruning import strongest
+from air_recsys.models.drug_target.similarities import learned_shares
 from air_recsys.models.rows import Side
 from air_recsys.storage.reading import checked_sparse
 
@@ -33,17 +36,121 @@ _DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see b
 _MANY, _NEAREST = 50, 10  # mean neighbours above which the most similar ones count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
 _MOST_ROWS = 3000  # of which all similarities are kept
+_COMPARED, _BLOCK = 1000, 2048  # rows that shares of kernels are learned from, and rows that are compared at a time
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
 
 
-def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
+def with_similarities(data: Interactions, user: Any, item: Any, stacklevel: int = 2) -> Interactions:
     """Interactions in which users and items have places in given graphs, see `AIR.fit`."""
     same = copy(data)
     if user is not None:
-        same.users, same.user_features = _placed(data.users, data.user_features, user)
+        placed = _described(data, "user", user, stacklevel + 1) if isinstance(user, Mapping) else None
+        same.users, same.user_features = placed or _placed(data.users, data.user_features, user)
     if item is not None:
-        same.items, same.item_features = _placed(data.items, data.item_features, item)
+        placed = _described(data, "item", item, stacklevel + 1) if isinstance(item, Mapping) else None
+        same.items, same.item_features = placed or _placed(data.items, data.item_features, item)
     return same
+
+
+def _described(data: Interactions, side: Side, given: Any, stacklevel: int) -> tuple[IdIndex, Features]:
+    """The same by structures, sequences, numbers and tables: the mean of their kernels, of shares that are learned."""
+    index, known = (data.users, data.user_features) if side == "user" else (data.items, data.item_features)
+    given = as_given(side, given)
+    if (ids := ids_of(given)).size:
+        index.check_shared(ids, "similarities")
+    whole = index.joined(ids)
+    described = Described.of(side, given, whole.ids, stacklevel + 1)
+    if len(described.kernels) > 1:
+        shares = _shares(data, side, described)
+        learned = described._replace(shares=dict(zip(described.kernels, shares.tolist(), strict=True)))
+        described = learned if _nearest(learned, len(whole)).nnz else described
+    edges = _nearest(described, len(whole))
+    if not edges.nnz:
+        raise DataError(f"expected similarities of {side}s, found no two that are similar")
+    nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
+    return whole, replace(
+        nothing if known is None else known.grown(len(whole)),
+        places=graph_embedding(edges, _DIMS),
+        graph=edges,
+        similarity=described.similarity().astype(np.float32) if len(whole) <= _MOST_ROWS else None,
+        described=described,
+        n_later=0,
+    )
+
+
+def _shares(data: Interactions, side: Side, described: Described) -> np.ndarray:
+    """The shares of kernels, by what ratings differ from the means of both sides, of a part where there are many."""
+    rows, columns = (data.user_index, data.item_index)[:: 1 if side == "user" else -1]
+    left = data.ratings - data.ratings.mean()
+    for index in (columns, rows):
+        left = left - (np.bincount(index, left) / np.bincount(index).clip(1))[index]
+    some, others = (_most_rated(index) for index in (rows, columns))
+    kept = np.isin(rows, some) & np.isin(columns, others)
+    places = np.searchsorted(some, rows[kept]), np.searchsorted(others, columns[kept])
+    values, weights = np.zeros((2, some.size, others.size))
+    values[places], weights[places] = left[kept], 1 if data.weights is None else data.weights[kept]
+    return learned_shares(described.take(some).similarities(), values, weights)
+
+
+def _most_rated(index: np.ndarray) -> np.ndarray:
+    """The rows with most ratings, ascending."""
+    counts = np.bincount(index)
+    return np.sort(np.argsort(-counts, kind="stable")[: min(_COMPARED, np.count_nonzero(counts))])
+
+
+def _nearest(described: Described, n: int) -> sp.csr_array:
+    """The graph of the most similar rows of each."""
+    found = []
+    for start in range(0, n, _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, n))
+        similarity = described.of_rows(block)
+        similarity[np.arange(block.size), block] = 0
+        found.append(_largest(similarity, _MANY + 1))
+    whole = sp.csr_array(sp.vstack(found))
+    return _without_weak(sp.csr_array(whole.maximum(whole.T)))
+
+
+def _without_weak(adjacency: sp.csr_array) -> sp.csr_array:
+    """A graph with the ten strongest edges of each node where nodes have many."""
+    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
+    return strongest(adjacency, _NEAREST) if has_many else adjacency
+
+
+def _largest(similarity: np.ndarray, k: int) -> sp.csr_array:
+    """The k largest of each row, of equal ones the first, those above 0."""
+    near = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
+    values, starts = np.take_along_axis(similarity, near, axis=1), near.shape[1] * np.arange(len(near) + 1)
+    found = sp.csr_array((values.ravel(), near.ravel(), starts), shape=similarity.shape)
+    found.eliminate_zeros()
+    return found
+
+
+def later_of(known: Features | None, index: IdIndex, new: np.ndarray, given: Any, stacklevel: int = 2) -> Described:
+    """What new ids are described by, as the known ones are."""
+    side = index.kind
+    if known is None or known.described is None:
+        mend = f"fit it with {side}_similarity={{'smiles': ..., 'sequences': ..., name: table}}"
+        raise DataError(f"expected no similarities of new {side}s, as the model was trained without a mapping: {mend}")
+    if (again := new[index.lookup(new) >= 0].tolist()) or not new.size:
+        raise DataError(f"expected similarities of new {side}s, found {quoted(again[0]) if again else 'no ids'}")
+    ids = np.array([*index.ids.tolist(), *new.tolist()], object)
+    return known.described.later(side, as_given(side, given), ids, len(index), stacklevel + 1)
+
+
+def with_later(known: Features, later: Described, k: int) -> Features:
+    """What is known of known rows and k later ones, which lie between the most similar known ones."""
+    described, n = known.described, len(known.values)
+    assert described is not None
+    rows = described.rows(later, k)  # (k, n + k)
+    near = _largest(rows[:, :n], _NEAREST)
+    grown = known.grown(n + k)
+    grown.places[n:] = of_unit_length(near @ known.places)
+    graph, similarity = None, grown.similarity
+    if known.graph is not None:
+        graph = sp.csr_array(sp.block_array([[known.graph, near.T], [near, None]]))
+    if similarity is not None:
+        similarity[n:], similarity[:n, n:] = rows, rows[:, :n].T
+    return replace(grown, graph=graph, described=described.joined(later, k))
 
 
 def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex, Features]:
@@ -51,8 +158,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     graph = given_graph(given, index.kind, index.ids)
     index.check_shared(graph.ids, "similarities")
     adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
-    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
-    adjacency = strongest(adjacency, _NEAREST) if has_many else adjacency
+    adjacency = _without_weak(adjacency)
     of_nodes, rows = graph_embedding(adjacency, _DIMS), whole.lookup(graph.ids)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[rows] = of_nodes
@@ -65,7 +171,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
     grown = nothing if known is None else known.grown(len(whole))
     edges = _among(adjacency, rows, len(whole))
-    return whole, replace(grown, places=found, graph=edges, similarity=similarity)
+    return whole, replace(grown, places=found, graph=edges, similarity=similarity, n_later=0)
 
 
 def graph_of(known: Features) -> sp.csr_array:

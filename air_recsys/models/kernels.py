@@ -9,7 +9,8 @@ of a training without these, and nothing is added where none of them helps there
 Users (items) without ratings have neither factors nor residuals of their own. They follow from the matrix of those
 that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S. Power, noise and
 intercept have the lowest error where a row that has ratings is left out. One that is similar to no such row keeps its
-score by the posterior.
+score by the posterior. Described rows that came after the training follow from the trained ones likewise, and their
+own ratings correct that, see `air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
 """
 
 from __future__ import annotations
@@ -17,14 +18,23 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from air_recsys.data.features import Features
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, agreements
 from air_recsys.models.learned import KERNELS, Factors, Kernels
-from air_recsys.nn.kronecker import PairProcess, RowRegression, mended, squared_distances, with_unit_diagonal
+from air_recsys.nn.kronecker import (
+    PairProcess,
+    RowErrors,
+    RowRegression,
+    mended,
+    squared_distances,
+    with_unit_diagonal,
+)
 from air_recsys.nn.residuals import RowProcesses
 
 _PAIRS = ("identity", "factors"), ("factors", "identity"), ("half", "factors"), ("factors", "half")
@@ -108,7 +118,8 @@ def settled(kernels: Kernels, data: Interactions, factors: Factors, ratings: np.
     sides = _sides(data, factors)
     kernels, known = kernels._replace(widths=(sides[0].width, sides[1].width)), _rated(data)
     has_new = [
-        np.count_nonzero(each) >= _FEWEST and side.near(each).any() for side, each in zip(sides, known, strict=True)
+        np.count_nonzero(each) >= _FEWEST and (side.takes_later or (side.near(each) & ~each).any())
+        for side, each in zip(sides, known, strict=True)
     ]
     if not any(has_new):
         return kernels
@@ -149,21 +160,29 @@ def _over_items(shown: Interactions, factors: Factors, pairs: Pairs, strength: f
 
 
 def _sides(data: Interactions, factors: Factors) -> tuple[_Side, _Side]:
-    users, items = _given(data)
+    users, items = data.user_features, data.item_features
     return _Side(users, factors.user_factors), _Side(items, factors.item_factors)
 
 
 class _Side:
     """The given similarities and the learned factors of a side; new rows alone are similar to no others."""
 
-    def __init__(self, similarity: np.ndarray | None, factors: np.ndarray) -> None:
+    def __init__(self, features: Features | None, factors: np.ndarray) -> None:
+        similarity = None if features is None else features.similarity
         self._given = None if similarity is None else with_unit_diagonal(similarity)
-        self._factors = factors
+        self._factors, self.takes_later = factors, features is not None and features.described is not None
+        self.n_first = len(factors) - (0 if features is None else features.n_later)  # rows of the training
+
+    def _mend(self, kernel: np.ndarray) -> tuple[np.ndarray, float]:
+        """A kernel made positive semidefinite where it is of rows of the training, which later ones leave as it is."""
+        first, whole = slice(self.n_first), kernel.copy()
+        whole[first, first], negative = mended(kernel[first, first])
+        return whole, negative
 
     @cached_property
     def _mended(self) -> tuple[np.ndarray, float]:
         assert self._given is not None
-        return mended(self._given)
+        return self._mend(self._given)
 
     @property
     def negative(self) -> float:
@@ -182,18 +201,59 @@ class _Side:
         alike = self._mended[0]
         if name == "half":
             return (np.eye(len(alike)) + alike) / 2
-        return mended(alike * np.exp(-squared_distances(self._factors) / width))[0]
+        return self._mend(alike * np.exp(-squared_distances(self._factors) / width))[0]
 
     def power(self, power: int) -> np.ndarray:
         """The kernel of rows without ratings."""
         assert self._given is not None
-        return self._mended[0] if power == 1 else mended(self._given**power)[0]
+        return self._mended[0] if power == 1 else self._mend(self._given**power)[0]
 
     def near(self, known: np.ndarray) -> np.ndarray:
-        """Which others are similar to one of the known rows, (n,)."""
+        """Which rows are similar to one of the known rows of the training, (n,)."""
         if self._given is None:
             return np.zeros(known.size, dtype=bool)
-        return (self._given[:, known] > 0).any(axis=1) & ~known
+        return np.any(self._given[:, : self.n_first][:, known[: self.n_first]] > 0, axis=1)
+
+
+class _NewRows(NamedTuple):
+    """Rows of a side that follow from others, over the rows of the other side that have ratings."""
+
+    regression: RowRegression
+    near: np.ndarray  # (k, n_sources), the kernel with those that they follow from
+    sources: np.ndarray  # (n_sources, n), the values of these
+    errors: RowErrors
+    places: Pairs  # of their own ratings
+    own: np.ndarray  # these, less what the others say
+    weights: np.ndarray
+    values: np.ndarray  # (k, n), expected
+    deviations: np.ndarray  # (k, n), of new ratings
+
+    @classmethod
+    def of(
+        cls,
+        regression: RowRegression,
+        near: np.ndarray,
+        sources: np.ndarray,
+        errors: RowErrors,
+        places: Pairs,
+        ratings: np.ndarray,
+        weights: np.ndarray,
+    ) -> Self:
+        """What is expected of them, by others and by their own ratings."""
+        values = regression.of_new(near, sources)
+        own, deviations = ratings - values[places], np.empty_like(values)
+        for row in range(len(values)):
+            chosen = places[0] == row
+            added, deviations[row] = errors.given(places[1][chosen], own[chosen], weights[chosen])
+            values[row] += added
+        return cls(regression, near, sources, errors, places, own, weights, values, deviations)
+
+    def shares(self, row: int, column: int) -> np.ndarray:
+        """What the own rating at each column adds to the value of a row at one, (n,)."""
+        chosen, found = self.places[0] == row, np.zeros(self.values.shape[1])
+        columns = self.places[1][chosen]
+        found[columns] = self.errors.shares(columns, self.own[chosen], self.weights[chosen], column)
+        return found
 
 
 class KernelResiduals:
@@ -224,7 +284,7 @@ class KernelResiduals:
         known: KernelResiduals | None = None,
     ) -> None:
         self._kernels, self._data, self._factors, self._limits = kernels, data, factors, limits
-        self._ratings, self._known, self._pairs = ratings, known, (data.user_index, data.item_index)
+        self._all_ratings, self._known = ratings, known
         self._of_new_items = known is not None and data.items is not known._data.items
 
     def rows(self, users: np.ndarray) -> np.ndarray:
@@ -241,17 +301,49 @@ class KernelResiduals:
 
     def shares(self, user: int, item: int, rated: np.ndarray) -> np.ndarray:
         """What the residual of each rated item of a user adds to the score of an item that has ratings, (k,)."""
-        if self._of_new_items or self._kind[0][user] or self._kind[1][item]:
+        kind, new = self._kind[0][user], self._new[0]
+        if self._of_new_items or kind == _OTHER or self._kind[1][item]:
             return np.zeros(rated.size)
+        if kind == _NEW:
+            assert new is not None
+            found = np.zeros(self._data.n_items)
+            found[self._kind[1] == _RATED] = new.shares(self._place(0, _NEW)[user], self._place(1, _RATED)[item])
+            return found[rated]
         near = rated == item if self._process.columns is None else self._process.columns[rated, item]
         return self._coefficients[user, rated] * near
+
+    def by_users(self, user: int, item: int) -> tuple[np.ndarray, np.ndarray]:
+        """What other users add to the score of an item that has ratings, and how similar they are, (n,) each."""
+        whole, kind = self._known or self, self._kind[0][user]
+        found, alike = np.zeros((2, whole._base.shape[0]))
+        if self._of_new_items or kind == _OTHER or self._kind[1][item]:
+            return found, alike
+        if kind == _NEW:
+            new, row, sources = self._new[0], self._place(0, _NEW)[user], whole._kind[0] == _RATED
+            assert new is not None
+            column = new.sources[:, self._place(1, _RATED)[item]]
+            found[sources], alike[sources] = new.regression.shares(new.near[row], column), new.near[row]
+        elif self._known is None and self._process.rows is not None:
+            alike = self._process.rows[user] * (np.arange(found.size) != user)
+            columns, own = self._process.columns, self._coefficients[:, item]
+            found = alike * (own if columns is None else self._coefficients @ columns[item])
+        return found, alike
 
     def deviations(self, posterior: np.ndarray, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The deviations of new ratings of pairs of indices, from those of the posterior, (n,)."""
         found = posterior * self._kernels.reach
         of_users, of_items = self._kind[0][users], self._kind[1][items]
-        for kinds, deviation in self._new_deviations.items():
-            found[(of_users == kinds[0]) & (of_items == kinds[1])] = deviation
+        both = (of_users == _NEW) & (of_items == _NEW)
+        for side, (new, own, other) in enumerate(
+            zip(self._new, (of_users, of_items), (of_items, of_users), strict=True)
+        ):
+            chosen = (own == _NEW) & (other == _RATED)
+            if new is not None and chosen.any():
+                rows, columns = (each[chosen] for each in (users, items)[:: 1 - 2 * side])
+                rows, columns = self._place(side, _NEW)[rows], self._place(1 - side, _RATED)[columns]
+                known = new.deviations.mean(axis=1)[rows] if self._of_known(side) else new.deviations[rows, columns]
+                found[chosen] = known
+        found[both] = self._new_deviation if both.any() else 0.0
         return np.where((of_users == _OTHER) | (of_items == _OTHER), posterior, found)
 
     @cached_property
@@ -261,20 +353,60 @@ class KernelResiduals:
     @cached_property
     def _kind(self) -> list[np.ndarray]:
         """Whether each user, and each item, has ratings, follows from others, or from the posterior alone."""
-        if self._known is not None:
-            own = [np.where(each, _RATED, _OTHER) for each in _rated(self._data)]
-            return [own[0], self._known._kind[1]] if not self._of_new_items else [self._known._kind[0], own[1]]
-        kinds, chosen = [], (self._kernels.new_users, self._kernels.new_items)
-        for side, known, of_new in zip(self._sides, _rated(self._data), chosen, strict=True):
-            near = side.near(known) if of_new else np.zeros_like(known)
-            kinds.append(np.where(known, _RATED, np.where(near, _NEW, _OTHER)))
-        return kinds
+        if self._known is None:
+            return [self._kind_of(0), self._kind_of(1)]
+        return [self._known._kind[side] if self._of_known(side) else self._kind_of(side) for side in (0, 1)]
+
+    def _kind_of(self, side: int) -> np.ndarray:
+        """Rows of the training follow from others where they have no ratings, and those that came later always."""
+        rated, near, own = _rated(self._data)[side], np.zeros(self._base.shape[side], dtype=bool), self._sides[side]
+        if (self._kernels.new_users, self._kernels.new_items)[side] is not None:
+            near = own.near(rated) if self._known is None else np.any(self._across(side) > 0, axis=1)
+            near[: own.n_first] &= ~rated[: own.n_first]
+        return np.where(near, _NEW, np.where(rated, _RATED, _OTHER))
+
+    def _of_known(self, side: int) -> bool:
+        """Whether the rows of a side are those of the model that new ones were folded into."""
+        return self._known is not None and side != int(self._of_new_items)
+
+    def _across(self, side: int) -> np.ndarray:
+        """The similarities of new rows alone to those of the model that teach others, (k, n_sources)."""
+        assert self._known is not None
+        new, trained = ((each.user_features, each.item_features)[side] for each in (self._data, self._known._data))
+        kept = self._known._kind[side] == _RATED
+        if new is None or trained is None or new.described is None or trained.described is None:
+            return np.zeros((self._base.shape[side], np.count_nonzero(kept)))
+        across = trained.described.across(new.described).astype(np.float32)  # as they are kept of known rows
+        return across[:, kept].astype(np.float64)
+
+    def _place(self, side: int, kind: int) -> np.ndarray:
+        """The number of each row among those of a kind."""
+        return np.cumsum(self._kind[side] == kind) - 1
+
+    @cached_property
+    def _kept(self) -> np.ndarray:
+        """Which ratings the process of pairs is of: those of rows that do not follow from others."""
+        users, items = self._data.user_index, self._data.item_index
+        return (self._kind[0][users] == _RATED) & (self._kind[1][items] == _RATED)
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return self._data.user_index[self._kept], self._data.item_index[self._kept]
+
+    @property
+    def _ratings(self) -> np.ndarray:
+        return self._all_ratings[self._kept]
 
     @cached_property
     def _process(self) -> PairProcess:
         assert self._kernels.widths is not None
-        names = self._kernels.users, self._kernels.items
-        return PairProcess(*map(_Side.kernel, self._sides, names, self._kernels.widths))
+        sides = zip(self._sides, (self._kernels.users, self._kernels.items), self._kernels.widths, strict=True)
+        return PairProcess(
+            *(
+                self._known._process[number] if self._known and self._of_known(number) else side.kernel(name, width)
+                for number, (side, name, width) in enumerate(sides)
+            )
+        )
 
     @cached_property
     def _base(self) -> np.ndarray:
@@ -285,8 +417,9 @@ class KernelResiduals:
     @cached_property
     def _coefficients(self) -> np.ndarray:
         residuals = self._ratings - self._base.clip(*self._limits)[self._pairs]
-        noise = [self._kernels.noise]
-        return self._process.coefficients(self._base.shape, self._pairs, residuals, noise, self._data.weights)[0]
+        noise, weights = [self._kernels.noise], self._data.weights
+        weights = None if weights is None else weights[self._kept]
+        return self._process.coefficients(self._base.shape, self._pairs, residuals, noise, weights)[0]
 
     @cached_property
     def _pair_scores(self) -> np.ndarray:
@@ -300,54 +433,86 @@ class KernelResiduals:
         known = np.ix_(*(kind == _RATED for kind in self._kind))
         return values[known] - self._factors.mean, observed[known]
 
+    def _values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """`completed` with the rows of a side as its rows."""
+        values, observed = self.completed
+        return (values, observed) if side == 0 else (values.T, observed.T)
+
     @cached_property
-    def _regressions(self) -> list[tuple[RowRegression, np.ndarray] | None]:
-        """Of users and items that follow from others: from whom, and their kernel with these; None without such."""
+    def _others(self) -> list[tuple[RowRegression, RowErrors] | None]:
+        """How users, and items, follow from others, and by how much they are off; None where none do."""
         if self._known is not None:
-            users, items = self._known._regressions
-            return [users, None] if self._of_new_items else [None, items]
-        found, chosen = [], (self._kernels.new_users, self._kernels.new_items)
-        for side, kind, of_new in zip(self._sides, self._kind, chosen, strict=True):
-            if of_new is None or not (kind == _NEW).any():
+            return self._known._others
+        found: list[tuple[RowRegression, RowErrors] | None] = []
+        kernels, chosen = (
+            (self._process.columns, self._process.rows),
+            (self._kernels.new_users, self._kernels.new_items),
+        )
+        for number, (side, kernel, of_new) in enumerate(zip(self._sides, kernels, chosen, strict=True)):
+            if of_new is None:
                 found.append(None)
                 continue
-            kernel, known = side.power(of_new[0]), kind == _RATED
-            regression = RowRegression.of(kernel[np.ix_(known, known)], of_new[1], intercept=of_new[2])
-            found.append((regression, kernel[np.ix_(kind == _NEW, known)]))
+            (values, observed), kept = self._values(number), [kind == _RATED for kind in self._kind]
+            among = side.power(of_new[0])[np.ix_(kept[number], kept[number])]
+            regression = RowRegression.of(among, of_new[1], intercept=of_new[2])
+            columns = None if kernel is None else kernel[np.ix_(kept[1 - number], kept[1 - number])]
+            found.append((regression, RowErrors.of(regression.left_out(values), observed, columns)))
         return found
 
     @cached_property
-    def _new_deviations(self) -> dict[tuple[int, int], float]:
-        """The deviations of ratings of pairs by the kinds of both: of the errors where known rows are left out."""
+    def _new(self) -> list[_NewRows | None]:
+        """The users, and the items, that follow from others."""
+        return [self._new_of(side) if (self._kind[side] == _NEW).any() else None for side in (0, 1)]
+
+    def _new_of(self, side: int) -> _NewRows | None:
+        if self._known is not None and self._of_known(side):
+            return self._known._new[side]
+        whole, others = self._known or self, self._others[side]
+        power, _, _ = (self._kernels.new_users, self._kernels.new_items)[side] or (1, 0.0, False)
+        is_new, kept = self._kind[side] == _NEW, self._kind[side] == _RATED
+        if self._known is None:
+            near = self._sides[side].power(power)[np.ix_(is_new, kept)]
+        else:
+            near = self._across(side)[is_new] ** power
+        rows, columns = (self._data.user_index, self._data.item_index)[:: 1 - 2 * side]
+        own = is_new[rows] & (self._kind[1 - side][columns] == _RATED)
+        places = self._place(side, _NEW)[rows[own]], self._place(1 - side, _RATED)[columns[own]]
+        weights = np.ones(own.size) if self._data.weights is None else self._data.weights
+        ratings = self._all_ratings[own] - self._factors.mean
+        assert others is not None
+        return _NewRows.of(others[0], near, whole._values(side)[0], others[1], places, ratings, weights[own])
+
+    @cached_property
+    def _new_deviation(self) -> float:
+        """The deviation of ratings of pairs of which both follow from others, where known rows are left out."""
         if self._known is not None:
-            return self._known._new_deviations
-        (values, observed), (users, items) = self.completed, self._regressions
-        left_out = {}
-        if users is not None:
-            left_out[_NEW, _RATED] = users[0].left_out(values)
-        if items is not None:
-            left_out[_RATED, _NEW] = items[0].left_out(values.T).T
-        if users is not None and items is not None:
-            predicted = values - left_out[_NEW, _RATED]
-            left_out[_NEW, _NEW] = values - predicted + items[0].left_out(predicted.T).T
-        return {key: float(np.quantile(abs(each[observed]), _LEVEL)) / _NORMAL for key, each in left_out.items()}
+            return self._known._new_deviation
+        (values, observed), (users, items) = self.completed, self._others
+        assert users is not None
+        assert items is not None
+        predicted = values - users[0].left_out(values)
+        left_out = values - predicted + items[0].left_out(predicted.T).T
+        return float(np.quantile(abs(left_out[observed]), _LEVEL)) / _NORMAL
 
     @cached_property
     def _added(self) -> np.ndarray:
         """What is added to the scores of all pairs, (n_users, n_items)."""
-        found, mean, (values, _), (users, items) = (
-            self._pair_scores.copy(),
-            self._factors.mean,
-            self.completed,
-            self._regressions,
-        )
-        of_users, of_items = self._kind
-        if users is not None and (of_users == _NEW).any():
-            values_of_new = users[0].of_new(users[1], values)
-            found[np.ix_(of_users == _NEW, of_items == _RATED)] = values_of_new + mean
-            if items is not None:
-                found[np.ix_(of_users == _NEW, of_items == _NEW)] = items[0].of_new(items[1], values_of_new.T).T + mean
-        if items is not None and (of_items == _NEW).any():
-            found[np.ix_(of_users == _RATED, of_items == _NEW)] = items[0].of_new(items[1], values.T).T + mean
-        is_other = (of_users == _OTHER)[:, None] | (of_items == _OTHER)
+        found, mean = self._pair_scores.copy(), self._factors.mean
+        is_new, is_rated = ([kind == each for kind in self._kind] for each in (_NEW, _RATED))
+        for side, new in enumerate(self._new):
+            if new is not None:
+                expected = new.values
+                if self._of_known(side):
+                    expected = new.regression.of_new(new.near, self._values(side)[0])
+                by_user = expected if side == 0 else expected.T
+                places = (is_new[0], is_rated[1]) if side == 0 else (is_rated[0], is_new[1])
+                found[np.ix_(*places)] = by_user + mean
+        users, items = self._new
+        if users is not None and items is not None:
+            if items.own.size and not users.own.size:
+                both = users.regression.of_new(users.near, items.values.T)
+            else:
+                both = items.regression.of_new(items.near, users.values.T).T
+            found[np.ix_(is_new[0], is_new[1])] = both + mean
+        is_other = (self._kind[0] == _OTHER)[:, None] | (self._kind[1] == _OTHER)
         return np.where(is_other, 0.0, found - self._base)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.described.sides import as_given, ids_of
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, Kinds
 from air_recsys.data.scales import outside_of, told_of_new
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
+from air_recsys.models.given import later_of, with_later
 from air_recsys.models.rows import SIDES, Folded, Side, other_side
 from air_recsys.models.state import FittedState
 from air_recsys.storage.reading import checked_sparse
@@ -29,9 +32,10 @@ def new_rows(
     read: Callable[[pd.DataFrame], Interactions],
     weights: np.ndarray | None = None,
     features: Any = None,
+    similarity: Any = None,
     zeros_count: bool = True,
 ) -> Interactions:
-    """Ratings and features of new rows of a side alone, over the known other side.
+    """Ratings, features and descriptions of new rows of a side alone, over the known other side.
 
     `read` takes tables; `zeros_count` says whether the zeros that a matrix stores are ratings.
     """
@@ -39,14 +43,16 @@ def new_rows(
     if isinstance(ratings, pd.DataFrame):
         ratings = read(ratings)
     has_ids = isinstance(ratings, Interactions) or (ratings is None and isinstance(features, pd.DataFrame))
+    has_ids = has_ids or similarity is not None
     if isinstance(ratings, Interactions):
         data = _of_interactions(ratings, weights, side, others)
     elif ratings is not None:
         data = _of_matrix(ratings, weights, side, others, zeros_count=zeros_count)
-    elif features is not None:
-        data = _of_pairs(IdIndex(range(0 if has_ids else len(features)), side), others, _NONE, _NONE, _NONE)
+    elif features is not None or similarity is not None:
+        n_rows = 0 if has_ids or features is None else len(features)
+        data = _of_pairs(IdIndex(range(n_rows), side), others, _NONE, _NONE, _NONE)
     else:
-        raise DataError("expected ratings of new rows, or their features, found neither")
+        raise DataError("expected ratings of new rows, their features or similarities, found none")
     if data.kinds is not None:
         check_names(state.data.kinds, data.kinds)
     known = {each: state.features(each) for each in SIDES}
@@ -56,11 +62,29 @@ def new_rows(
         own = data.users if side == "user" else data.items
         whole, known[side] = _with_features(own, trained, features, has_ids=has_ids)
         setattr(data, f"{side}s", whole)
+    if similarity is not None:
+        index, found = _with_later(state, data, side, known[side], similarity)
+        setattr(data, f"{side}s", index)
+        known[side] = found
     data.user_features, data.item_features = known.values()
     return data
 
 
 _NONE = np.empty(0, np.int64)
+
+
+def _with_later(
+    state: FittedState, data: Interactions, side: Side, features: Features | None, given: Any
+) -> tuple[IdIndex, Features]:
+    """New rows, those that are described alone included, and what is known of them."""
+    own, trained = data.users if side == "user" else data.items, state.features(side)
+    own = own.joined(ids_of(as_given(side, given)))
+    later = later_of(trained, state.index(side), own.ids, given, stacklevel=5)
+    assert trained is not None
+    assert features is not None
+    n = len(state.index(side))
+    placed = with_later(trained, later, len(own)).of_rows(np.arange(n, n + len(own)))
+    return own, replace(placed, values=features.grown(len(own)).values, described=later, similarity=None)
 
 
 def _of_interactions(new: Interactions, weights: np.ndarray | None, side: Side, others: IdIndex) -> Interactions:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.described.sides import as_given, ids_of
 from air_recsys.data.doubts import doubts_about_new
 from air_recsys.data.features import Features, as_table
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, Kinds
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.given import later_of, with_later
 from air_recsys.models.learned import Factors
 from air_recsys.models.new_rows import check_finite, check_names, check_on_scale, checked_features, stored_rows
 from air_recsys.models.rows import Side
@@ -24,8 +26,12 @@ _STEPS = 8  # of Newton, of rows with limits
 OLDER = "{} new ratings are older than the known ones of their pairs, which stay"
 
 
+Both = tuple[Any, Any]  # of users and of items
+_NEITHER: Both = (None, None)
+
+
 def updated(
-    state: FittedState, new: Interactions, user_features: Any = None, item_features: Any = None
+    state: FittedState, new: Interactions, features: Both = _NEITHER, similarities: Both = _NEITHER
 ) -> FittedState:
     """A state with new ratings taken in: the steps of `AIR.partial_fit`."""
     state.row_solver("user")  # refuses what cannot be folded in
@@ -34,7 +40,7 @@ def updated(
         if new.timestamps is None:
             raise DataError("expected new ratings with timestamps, as in the training, found none")
         state.drift.checked(new.timestamps, new.n_ratings)
-    merged, older = merge(state.data, new, user_features, item_features)
+    merged, older = merge(state.data, new, features, similarities)
     if n_older := np.count_nonzero(older):
         warnings.warn(OLDER.format(n_older), DataWarning, stacklevel=3)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index[~older]], state.data.n_items
@@ -103,16 +109,16 @@ def with_unseen(state: FittedState) -> FittedState:
 
 
 def merge(
-    before: Interactions, new: Interactions, user_features: Any = None, item_features: Any = None
+    before: Interactions, new: Interactions, features: Both = _NEITHER, similarities: Both = _NEITHER
 ) -> tuple[Interactions, np.ndarray]:
-    """All ratings, of a pair the latest, and features of new ids; and which new ones are older and not taken."""
+    """All ratings, of a pair the latest, and what is known of new ids; and which new ones are older and not taken."""
     if any(new.n_features):
         raise DataError("expected features as tables beside the new ratings, found interactions that have some")
     sides = (before.users, before.items, new.user_ids), (before.items, before.users, new.item_ids)
     if all((own.lookup(ids) < 0).all() and (other.lookup(ids) >= 0).all() for own, other, ids in sides):
         raise DataError("expected users and items, found known items as users and known users as items: exchange them")
-    users, of_users = _joined(before.users, new.users, before.user_features, user_features)
-    items, of_items = _joined(before.items, new.items, before.item_features, item_features)
+    users, of_users = _joined(before.users, new.users, before.user_features, features[0], similarities[0])
+    items, of_items = _joined(before.items, new.items, before.item_features, features[1], similarities[1])
     old, late = _again(before, new)
     taken = ~(older := are_older(before, new))
     stays: Any = slice(None)
@@ -158,12 +164,20 @@ def _merged_kinds(before: Interactions, new: Interactions, users: IdIndex, items
     return found._replace(beside={**found.beside, **later})
 
 
-def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
+def _joined(
+    trained: IdIndex, new: IdIndex, known: Features | None, table: Any, similarity: Any
+) -> tuple[IdIndex, Features | None]:
     """All ids of a side, and what is known of them; the features of trained ones stay."""
     trained.check_type(new.ids)
     for _, doubt in doubts_about_new(trained, new.ids):
         warnings.warn(doubt, DataWarning, stacklevel=5)
     whole = trained.joined(new.ids)
+    if similarity is not None:
+        whole = whole.joined(ids_of(as_given(trained.kind, similarity)))
+        whole = whole if table is None else whole.joined(as_table(table, trained.kind, np.empty(0)).index.to_numpy())
+        later = later_of(known, trained, whole.ids[len(trained) :], similarity, stacklevel=6)
+        assert known is not None
+        known = with_later(known, later, len(whole) - len(trained))
     if table is None:
         return whole, None if known is None else known.grown(len(whole))
     rows = as_table(table, trained.kind, np.empty(0))

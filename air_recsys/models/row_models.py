@@ -39,9 +39,15 @@ class SolvesRows(ListsByTaking):
         return self._fitted().row_solver(side)
 
     def fold_in(
-        self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user", features: Any = None
+        self,
+        ratings: Any = None,
+        *,
+        weights: np.ndarray | None = None,
+        side: Side = "user",
+        features: Any = None,
+        similarity: Any = None,
     ) -> Self:
-        """A model of new users (or items) alone, from their ratings, for all questions; this model does not change.
+        """A model of new users (or items) alone, for all questions; this model does not change.
 
         It has the new users and all items of this model (with ``side="item"`` all users and the new items), and
         answers as this model would after `partial_fit`, with all else held fixed. Its ids are its own: what this model
@@ -57,8 +63,8 @@ class SolvesRows(ListsByTaking):
         ratings : Interactions, DataFrame, SciPy sparse, or None
             Interactions and tables have the new users by id; their items must be known. A matrix has one row per new
             user, with the ids 0, 1, ..., and one column per item of the model (with ``side="item"`` one row per new
-            item and one column per user); its stored entries are ratings, zeros included. None, with `features`: new
-            rows without a rating. Ratings without timestamps are of no particular time.
+            item and one column per user); its stored entries are ratings, zeros included. None, with `features` or
+            `similarity`: new rows without a rating. Ratings without timestamps are of no particular time.
         weights : ndarray, shape (nnz,), optional
             How much each stored entry of a CSR matrix counts; tables and Interactions bring their own.
         side : {"user", "item"}
@@ -66,11 +72,14 @@ class SolvesRows(ListsByTaking):
         features : DataFrame or ndarray, optional
             Features of the new rows, for models that were trained with features: by id beside ids, else in the order
             of the rows. Missing features count as the average.
+        similarity : mapping, optional
+            What the new rows are described by, by the names that `fit` had, such as "smiles"; where it had several,
+            one is enough.
 
         Returns
         -------
         AIR
-            Or `DMF` and its siblings, as this model. A row without ratings and features has factors and bias 0: its
+            Or `DMF` and its siblings, as this model. A row of which nothing is known has factors and bias 0: its
             scores are the mean and the biases of the other side.
 
         Raises
@@ -94,11 +103,19 @@ class SolvesRows(ListsByTaking):
         """
         check_choice("side", side, SIDES)
         state, read = self._fitted(), partial(self.as_data, allow_negative=True)
-        data = new_rows(state, ratings, side, read=read, weights=weights, features=features)
+        data = new_rows(state, ratings, side, read=read, weights=weights, features=features, similarity=similarity)
         with threads(self.n_threads):
             return copy.copy(self).take_state(of_new_rows(state, data, side))
 
-    def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
+    def partial_fit(
+        self,
+        interactions: Any,
+        *,
+        user_features: Any = None,
+        item_features: Any = None,
+        user_similarity: Any = None,
+        item_similarity: Any = None,
+    ) -> Self:
         """Update the model with ratings of known users, new users and new items, without training.
 
         A new rating of a pair replaces the old one. Every user of `interactions` is solved again from all of its
@@ -116,6 +133,8 @@ class SolvesRows(ListsByTaking):
         user_features, item_features : DataFrame, optional
             Features of new users and items, with the columns of `fit`. Users and items without ratings are added as
             well. The features of known ones do not change.
+        user_similarity, item_similarity : mapping, optional
+            What new users and items are described by, as in `fold_in`; those without ratings are added as well.
 
         Raises
         ------
@@ -139,7 +158,8 @@ class SolvesRows(ListsByTaking):
             check_rows(self._fitted(), data)
         with lock_of(self):
             before = self._fitted()
-            after = updated(before, data, user_features, item_features)
+            known = (user_features, item_features), (user_similarity, item_similarity)
+            after = updated(before, data, *known)
             return self.take_state(handed_on(before, after, lambda taking: taking.grown(after.data, data)))
 
     def without(self, state: FittedState, left: Left) -> FittedState:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.described.sides import Described
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
@@ -52,6 +53,25 @@ class KnowsSimilarities(FittedModel):
     def item_graph_(self, graph: SimilarityGraph) -> None:
         with lock_of(self):
             self._state = self._fitted().with_similarities("item", graph)
+
+    @property
+    def shares_(self) -> dict[str, dict[str, float]]:
+        """The share of each kernel in the similarity of a side that was given as a mapping, by "user" and "item"."""
+        return {side: dict(each.shares) for side, each in self._described.items()}
+
+    @property
+    def described_line_(self) -> str:
+        """These shares in words, and what was changed of structures; "" without descriptions."""
+        told = [f"{side}s: {each.told()}" for side, each in self._described.items()]
+        return "; ".join([*told, *(each.line for each in self._described.values() if each.line)])
+
+    @property
+    def _described(self) -> dict[str, Described]:
+        origin = self._fitted().origin
+        found = {side: origin.features(side) for side in SIDES}
+        return {
+            side: each.described for side, each in found.items() if each is not None and each.described is not None
+        }
 
     @property
     def user_adjacency_(self) -> sp.csr_array | None:

@@ -180,13 +180,15 @@ class TrainedRecommender(SolvesRows):
             Features of users and items, see `Interactions.with_features`; the data may also have them already. A
             posterior uses them in the mean of its prior, and AIR's objective as edges to the ten nearest rows. Users
             and items of the table that have no rating become part of the model.
-        user_similarity, item_similarity : SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
+        user_similarity, item_similarity : mapping, SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
             Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
-            columns) or in the order of the ids. They are in the prior of a posterior, and in AIR's objective as a
-            graph that stays, with a strength that is chosen on hidden ratings, see `AIR.user_graph_strength_`. For
-            nodes with many neighbours the ten most similar ones count there. Those of both sides also become kernels
-            of what a posterior leaves, see `air_recsys.models.kernels`. Ids that have no rating become part of the
-            model.
+            columns) or in the order of the ids. A mapping says what they follow from, as in `DrugTargetAIR.fit`:
+            "smiles", "sequences", "features" and tables by any name; the shares of these are learned (`shares_`), and
+            `fold_in` and `partial_fit` take new ones by the same names. They are in the prior of a posterior, and in
+            AIR's objective as a graph that stays, with a strength that is chosen on hidden ratings, see
+            `AIR.user_graph_strength_`. For nodes with many neighbours the ten most similar ones count there. Those of
+            both sides also become kernels of what a posterior leaves, see `air_recsys.models.kernels`. Ids that have
+            no rating become part of the model.
         rating_scale : tuple of float, optional
             Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
 
@@ -220,7 +222,7 @@ class TrainedRecommender(SolvesRows):
             if validation is not None:
                 _check_validation(data, validation)
             data = with_features(data, user_features, item_features, stacklevel=2)
-            data = with_similarities(data, user_similarity, item_similarity)
+            data = with_similarities(data, user_similarity, item_similarity, stacklevel=2)
             validation = None if validation is None else validation.among(data.users, data.items)
         self.check(data, validation)
         check_kept(data, stacklevel=3)

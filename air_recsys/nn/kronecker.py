@@ -13,6 +13,10 @@ the equations for several :math:`\lambda` at once, as the spaces of their steps 
 \lambda I)`, and with generalised least squares for :math:`\beta`, or 0 for it, says what rows without values have.
 With :math:`P = C - C 1 1^\top C / 1^\top C 1` (:math:`P = C` for :math:`\beta = 0`) and :math:`C = (K + \lambda
 I)^{-1}` each row is off by :math:`(P z)_i / P_{ii}` from what all others say of it.
+
+**New rows with some values.** What others say of a row is off by :math:`e \sim N(0, \Sigma)`, with :math:`\Sigma` the
+second moments of the left-out errors of rows that have values, partly those of columns alike, and a noise. So a few
+values of a new row correct what is said of all of its columns.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ import torch
 from air_recsys.graphs import laplacian
 
 Apply = Callable[[np.ndarray], np.ndarray]
-_ACCURACY, _STEPS = 1e-6, 100  # of the residuals, for the smallest noise; more steps make no better scores
+_ACCURACY, _STEPS = 1e-8, 100  # of the residuals, for the smallest noise; more steps make no better scores
 _SOLVED = 1e-30  # the residual of a larger shift, as a fraction of that of the smallest
 _LEAST = 1e-9  # of the largest eigenvalue, below which a negative one is rounding
 
@@ -197,6 +201,10 @@ class RowRegression:
         solved, level = self._solved(values)
         return near @ solved + level
 
+    def shares(self, near: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """What each row with values adds to one without, (k,), for one column of values, (k,)."""
+        return near * self._solved(values[:, None])[0][:, 0]
+
     @property
     def _gains(self) -> np.ndarray:
         return 1 / (self.spectrum.clip(0) + self.noise)
@@ -212,3 +220,57 @@ class RowRegression:
         ones = self._inverse(np.ones(len(values)))
         level = ones @ values / ones.sum()
         return solved - np.outer(ones, level), level
+
+
+_SHARES, _OWN_NOISES = (0.1, 0.3, 0.5), (0.05, 0.1, 0.2, 0.4)  # of columns alike, and of the mean square of errors
+_ASKED = 10  # values of a left-out row that its others are predicted from
+_LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
+
+
+class RowErrors(NamedTuple):
+    """The distribution of the errors of a row over the columns, see the module."""
+
+    covariance: np.ndarray  # (n, n)
+    noise: float
+    reach: float = 1.0  # what deviations are multiplied with
+
+    @classmethod
+    def of(cls, errors: np.ndarray, observed: np.ndarray, columns: np.ndarray | None) -> Self:
+        """The best of a few for the left-out errors of rows (k, n): some values of each predict its others.
+
+        `columns` is the kernel of the columns, (n, n); None for the identity.
+        """
+        moments = errors.T @ errors / len(errors)
+        roots = np.sqrt(moments.diagonal())
+        alike = np.diag(moments.diagonal()) if columns is None else columns * np.outer(roots, roots)
+        rng, tried = np.random.default_rng(0), {}
+        asked = [rng.permutation(np.flatnonzero(each)) for each in observed]
+        scale = float(np.square(errors).mean()) or 1.0
+        for share in _SHARES:
+            for noise in _OWN_NOISES:
+                found, total = cls((1 - share) * moments + share * alike, noise * scale), 0.0
+                for row, places in zip(errors, asked, strict=True):
+                    some, others = np.split(places, [min(_ASKED, places.size // 2)])
+                    own = found.covariance - (1 - share) * np.outer(row, row) / len(errors)
+                    total += np.square(row[others] - cls(own, found.noise).given(some, row[some])[0][others]).sum()
+                tried[share, noise] = total, found
+        found = min(tried.values(), key=lambda each: each[0])[1]
+        apart = np.abs(errors / np.sqrt(found.covariance.diagonal() + found.noise))[observed]
+        return found._replace(reach=float(np.quantile(apart, _LEVEL)) / _NORMAL if apart.size else 1.0)
+
+    def given(
+        self, places: np.ndarray, values: np.ndarray, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The expected errors of a row at all columns, (n,), and the deviations of new values, from some."""
+        across = self.covariance[:, places]
+        solved = np.linalg.solve(self._among(places, weights), across.T)  # (p, n)
+        variance = self.covariance.diagonal() - np.einsum("np,pn->n", across, solved)
+        return solved.T @ values, self.reach * np.sqrt(variance.clip(0) + self.noise)
+
+    def shares(self, places: np.ndarray, values: np.ndarray, weights: np.ndarray, column: int) -> np.ndarray:
+        """What each of the values adds to the expected error at a column, (p,)."""
+        return self.covariance[column, places] * np.linalg.solve(self._among(places, weights), values)
+
+    def _among(self, places: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        noise = np.full(places.size, self.noise) if weights is None else self.noise / np.maximum(weights, 1e-12)
+        return self.covariance[np.ix_(places, places)] + np.diag(noise)

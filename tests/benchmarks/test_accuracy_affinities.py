@@ -98,10 +98,16 @@ def test_every_system_is_measured(at_once):
         bench_affinities(toy(), "pairs", ["SVD"])
 
 
+def test_new_drugs_come_with_none_a_few_and_some_measurements():
+    rows = affinities.bench_new_drugs(toy(), 1).rows
+    assert [(row["measurements"], row["system"]) for row in rows[::2]] == [(n, "fold_in") for n in (0, 5, 20)]
+    assert all(row["mse"] < 0.3 for row in rows)
+
+
 def test_davis_is_predicted_from_similarities(data_root):
     data = load_davis(data_root)
     fold = affinity_folds(data, "pairs", validation=True)[0]
-    alike = affinities.Similarities(data.drug_similarity, data.target_similarity)
+    alike = affinities.Similarities.of(data)
     systems = affinity_systems(alike)
     errors, ranks = {}, {}
     for name in ("AIR", "AIR without similarities"):

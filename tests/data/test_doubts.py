@@ -11,13 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
+from air_recsys.data.described.numbers import numbers_of
 from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.interactions import as_interactions
 from air_recsys.data.likes import as_likes
 from air_recsys.data.readers.titles import read_titles
 from air_recsys.data.scales import told_of_new, told_of_test
 from air_recsys.datasets import read_ratings
-from air_recsys.dti import feature_similarity
 from air_recsys.exceptions import DataError, DataWarning
 
 CHANCE = np.random.default_rng(3)
@@ -184,8 +184,8 @@ def test_a_saved_index_is_no_feature():
     assert features is not None
     assert features.names == ["year"]
     with pytest.warns(DataWarning, match="of row numbers, are left out"):
-        found = feature_similarity(films.drop(columns="item"))
-    assert found.equals(feature_similarity(films[["year"]]))
+        found = numbers_of("features", films.drop(columns="item"))
+    np.testing.assert_array_equal(found.rows, numbers_of("features", films[["year"]]).rows)
 
 
 def test_likes_and_exchanged_sides_are_not_taken_in_without_a_word():

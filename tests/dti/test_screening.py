@@ -23,7 +23,7 @@ LIBRARY = {f"x{k}": f"{'C' * (k % 7 + 1)}{'OC' if k % 2 else 'c1ccncc1'}{'N' * (
 
 @pytest.fixture(scope="module")
 def model() -> DrugTargetAIR:
-    return DrugTargetAIR().fit(TABLE, drug_smiles=KNOWN)
+    return DrugTargetAIR().fit(TABLE, {"smiles": KNOWN})
 
 
 def written(path: Path, form: str) -> Path:
@@ -42,11 +42,12 @@ def written(path: Path, form: str) -> Path:
 def test_each_compound_has_the_score_of_fold_in(model: DrugTargetAIR) -> None:
     found = screen(model, LIBRARY, n=200)
     assert len(found) == 28 * 6
-    new = model.fold_in(drug_smiles=LIBRARY)
+    new = model.fold_in(drug_similarity={"smiles": LIBRARY})
     expected = [new.predict(row.drug, row.target)[0] for row in found.itertuples()]
     np.testing.assert_allclose(found["score"], expected, atol=1e-9)
     assert (np.diff(found["score"]) <= 0).all()
-    np.testing.assert_allclose(found["probability"], model.calibration_.of_scores(found["score"].to_numpy()))
+    told = [new.predict_proba(row.drug, row.target)[0] for row in found.itertuples()]
+    np.testing.assert_allclose(found["probability"], told, atol=1e-9)
     assert set(found.query("target == 't0'").head(5)["nearest"]) <= {f"d{k}" for k in range(6)}
     pd.testing.assert_frame_equal(screen(model, LIBRARY, n=7), found.head(7))
     one = screen(model, LIBRARY, ["t4"], n=3)
@@ -96,5 +97,5 @@ def test_bad_libraries_are_refused(model: DrugTargetAIR, given: Any, target: Any
 
 
 def test_a_model_without_structures_says_what_it_needs() -> None:
-    with pytest.raises(DataError, match="fit it with drug_smiles"):
+    with pytest.raises(DataError, match="fit it with smiles among"):
         screen(DrugTargetAIR().fit(TABLE), LIBRARY)

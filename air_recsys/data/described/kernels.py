@@ -11,9 +11,14 @@ import scipy.sparse as sp
 
 from air_recsys.storage.reading import checked_csr
 
-_WORD = 3  # letters
+_WORD, _MOTIF = 3, 7  # letters
 _LETTERS = 26
-Kind = Literal["bits", "words", "tanimoto", "cosine", "rbf", "table"]
+_CLASSES = ("KRO", "DNB", "EQZ", "ILMVJ", "ST", "FYW", "A", "CU", "G", "H", "P", "X")  # of amino acids that are alike
+_CLASS_OF = np.array(
+    [next(n for n, each in enumerate(_CLASSES) if chr(ord("A") + k) in each) for k in range(_LETTERS)]
+)
+_WIDTHS = {"words": _LETTERS**_WORD, "motifs": len(_CLASSES) ** _MOTIF}
+Kind = Literal["bits", "words", "motifs", "tanimoto", "rbf", "table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +28,8 @@ class Kernel:
     Attributes
     ----------
     kind : str
-        bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words: the cosine of counts, the
-        spectrum kernel. tanimoto and cosine: of numbers. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
+        bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words and motifs: the cosine of
+        counts, spectrum kernels. tanimoto: of flags. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
         it was given; rows that come later bring their own.
     rows : ndarray or csr_array, shape (n, f)
         Of a table (n, n), and (k, n + k) of rows that come later, to these and to each other.
@@ -63,13 +68,15 @@ class Kernel:
         """Return its rows with n others after them; None: of which nothing is known."""
         width = self.rows.shape[1] + (n if self.kind == "table" else 0)
         later: Any = np.zeros((n, width), self.rows.dtype) if others is None else others.rows
-        if self.kind == "words":
+        if self.kind in _WIDTHS:
             rows: Any = sp.csr_array(sp.vstack([self.rows, sp.csr_array(later)]))
         elif self.kind == "table":
             rows = np.block([[self.rows, later[:, : len(self.rows)].T], [later]])
         else:
             rows = np.concatenate([self.rows, later])
-        return replace(self, rows=rows, known=np.append(self.known, [False] * n if others is None else others.known))
+        return replace(
+            self, rows=rows, known=np.append(self.known, np.zeros(n, dtype=bool) if others is None else others.known)
+        )
 
     def of_later(self, numbers: np.ndarray) -> Self:
         """Return the same kernel of later rows of numbers."""
@@ -81,7 +88,7 @@ class Kernel:
         rows = self.rows
         parts = (
             {"rows": rows}
-            if self.kind != "words"
+            if self.kind not in _WIDTHS
             else {"rows": rows.data, "words": rows.indices, "starts": rows.indptr}
         )
         scales = {} if self.scale is None or self.middle is None else {"middle": self.middle, "scale": self.scale}
@@ -93,22 +100,41 @@ def bits_of(packed: np.ndarray) -> Kernel:
     return Kernel("bits", packed, np.asarray(packed.any(axis=1)))
 
 
-def words_of(sequences: list[str], k: int = _WORD) -> Kernel:
-    """The kernel of the words of k letters of sequences of letters; nothing is known of shorter ones."""
-    powers = _LETTERS ** np.arange(k)[::-1]
+def words_of(sequences: list[str]) -> Kernel:
+    """The kernel of the words of three letters of sequences of letters; nothing is known of shorter ones."""
+    return Kernel("words", *_counted(sequences, np.arange(_LETTERS), _WORD))
+
+
+def motifs_of(sequences: list[str], known: Kernel | None = None) -> Kernel:
+    """The kernel of words of seven classes of amino acids, those that occur in several of the known sequences.
+
+    What one sequence has alone makes it only longer; to leave it out is better on Davis, as are classes.
+    """
+    counts, has_some = _counted(sequences, _CLASS_OF, _MOTIF)
+    sources = counts if known is None else known.rows
+    motifs, numbers = np.unique(sources.indices, return_counts=True)
+    counts.data *= np.isin(counts.indices, motifs[numbers > 1] if known is None else motifs)
+    counts.eliminate_zeros()
+    return Kernel("motifs", counts, has_some)
+
+
+def _counted(sequences: list[str], classes: np.ndarray, k: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Counts of the words of k classes of letters, (n, n_classes^k), and which sequences have any."""
+    size = int(classes.max()) + 1
+    powers = size ** np.arange(k)[::-1]
     words, starts = [np.empty(0, dtype=np.int64)], [0]
     for sequence in sequences:
-        letters = np.frombuffer(sequence.upper().encode(), np.uint8).astype(np.int64) - ord("A")
+        letters = classes[np.frombuffer(sequence.upper().encode(), np.uint8).astype(np.int64) - ord("A")]
         if letters.size >= k:
             words.append(np.lib.stride_tricks.sliding_window_view(letters, k) @ powers)
         starts.append(starts[-1] + max(letters.size - k + 1, 0))
     places = np.concatenate(words)
-    counts = sp.csr_array((np.ones(places.size), places, starts), shape=(len(sequences), _LETTERS**k))
+    counts = sp.csr_array((np.ones(places.size), places, starts), shape=(len(sequences), size**k))
     counts.sum_duplicates()
-    return Kernel("words", counts, np.diff(starts) > 0)
+    return counts, np.diff(starts) > 0
 
 
-def numbers_kernel(rows: np.ndarray, kind: Literal["tanimoto", "cosine", "rbf"]) -> Kernel:
+def numbers_kernel(rows: np.ndarray, kind: Literal["tanimoto", "rbf"]) -> Kernel:
     """The kernel of rows of numbers; for rbf they are standardised, and the median of their distances is 1."""
     known = np.ones(len(rows), dtype=bool)
     if kind != "rbf":
@@ -150,13 +176,13 @@ def kernel_from(kind: Any, arrays: Mapping[str, np.ndarray], n_rows: int) -> Ker
     """The kernel of `arrays()` of a file, checked."""
     rows: Any = arrays["rows"]
     middle, scale, known = arrays.get("middle"), arrays.get("scale"), arrays["known"]
-    if kind == "words":
-        rows = checked_csr(rows, arrays["words"], arrays["starts"], (n_rows, _LETTERS**_WORD))
+    if kind in _WIDTHS:
+        rows = checked_csr(rows, arrays["words"], arrays["starts"], (n_rows, _WIDTHS[kind]))
     width = n_rows if kind == "table" else rows.shape[-1]
     dtype = np.uint8 if kind == "bits" else np.float64
     scales = [each for each in (middle, scale) if each is not None]
     if (
-        kind not in ("bits", "words", "tanimoto", "cosine", "rbf", "table")
+        kind not in ("bits", *_WIDTHS, "tanimoto", "rbf", "table")
         or (rows.shape, rows.dtype, known.shape, known.dtype) != ((n_rows, width), dtype, (n_rows,), np.bool_)
         or [each.shape for each in scales] != [(width,)] * (2 if kind == "rbf" else 0)
         or (scale is not None and not (scale > 0).all())

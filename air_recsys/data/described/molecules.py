@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.described.kernels import Kernel, bits_of
-from air_recsys.data.described.tables import square, texts_of
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import import_extra
 
@@ -61,34 +60,6 @@ def fingerprints(found: Sequence[Structure], names: Iterable[str] = tuple(PRINTS
     """The fingerprints of structures, by name; those that were not read have none."""
     tools = _tools()
     return {name: bits_of(_packed(tools.prints[name], found, PRINTS[name])) for name in names}
-
-
-def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:
-    """Return the Tanimoto similarity of structures by their Morgan fingerprints (needs the extra ``chemistry``).
-
-    Parameters
-    ----------
-    smiles : mapping or Series
-        SMILES for each id, standardised as by `DrugTargetAIR.fit`. The fingerprints have a radius of 2 and 2048 bits.
-
-    Raises
-    ------
-    DataError
-        For a repeated id, and if none of the SMILES parse.
-
-    Warns
-    -----
-    DataWarning
-        Of SMILES that do not parse, similar to no other, and of ids with the same structure.
-
-    Examples
-    --------
-    >>> found = smiles_similarity({"ethanol": "CCO", "propanol": "CCCO", "benzene": "c1ccccc1"})
-    >>> bool(found.loc["ethanol", "propanol"] > found.loc["ethanol", "benzene"])
-    True
-    """
-    found, _ = told_of("smiles", texts_of("smiles", smiles, missing=True), stacklevel=3)
-    return square(fingerprints(found, ["Morgan"])["Morgan"].similarity(), pd.Index(list(smiles.keys())))
 
 
 def told_of(name: str, texts: pd.Series, stacklevel: int = 2) -> tuple[list[Structure], str]:

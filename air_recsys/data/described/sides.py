@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Kernel, kernel_from, table_of, words_of
+from air_recsys.data.described.kernels import Kernel, kernel_from, motifs_of, table_of, words_of
 from air_recsys.data.described.molecules import PRINTS, fingerprints, told_of
 from air_recsys.data.described.numbers import checked_rows, numbers_of
 from air_recsys.data.described.sequences import letters_of
 from air_recsys.data.described.tables import as_similarity, check_aligned, later_rows, mended, texts_of, with_nearest
 from air_recsys.exceptions import DataError, DataWarning
 
-KINDS = ("similarity", "smiles", "sequences", "features")
-"""What can be given for a side, as `drug_smiles` or `--drug-smiles`."""
-_KIND = {"bits": "smiles", "words": "sequences", "table": "similarity"} | dict.fromkeys(
-    ("tanimoto", "cosine", "rbf"), "features"
-)
-_WORDS = "words"
+Given = Mapping[str, Any]
+"""What is given for a side, by names: "smiles" and "sequences" are texts by id, all others tables by id."""
+_TEXTS = {"smiles": tuple(PRINTS), "sequences": ("words", "motifs")}  # and their kernels
 _SHOWN = 3
-Given = Mapping[str, Any]  # by kinds
 
 
 class Described(NamedTuple):
@@ -35,7 +32,7 @@ class Described(NamedTuple):
 
     @classmethod
     def of(cls, side: str, given: Given, ids: np.ndarray, stacklevel: int = 2) -> Described:
-        """Of what is given for a side by kinds, in the order of ids; all kernels have the same share."""
+        """Of what is given for a side by names, in the order of ids; all kernels have the same share."""
         kernels, line = _kernels(side, given, ids, 0, {}, stacklevel + 1)
         return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line)
 
@@ -78,6 +75,13 @@ class Described(NamedTuple):
             (self.kernels[name].similarity(names[name]), names[name].known, self.kernels[name].known) for name in names
         )
 
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Similarities of some of its rows to all, (k, n)."""
+        some = {
+            name: replace(each, rows=each.rows[rows], known=each.known[rows]) for name, each in self.kernels.items()
+        }
+        return self.across(self._replace(kernels=some))
+
     def joined(self, later: Described, n_later: int) -> Described:
         """Known and later rows; kernels that the later ones lack have empty rows there."""
         joined = {name: each.joined(later.kernels.get(name), n_later) for name, each in self.kernels.items()}
@@ -87,9 +91,10 @@ class Described(NamedTuple):
         """The same of some rows."""
         return self._replace(kernels={name: each.take(rows) for name, each in self.kernels.items()})
 
-    def told(self, own: float) -> str:
-        """Shares in words; own is that of the profiles of what is recorded."""
-        shares = {"own profile": own} | {name: (1 - own) * share for name, share in self.shares.items()}
+    def told(self, own: float = 0.0) -> str:
+        """Shares in words; own is that of the profiles of what is recorded, where these are one of the kernels."""
+        shares = {"own profile": own} if own else {}
+        shares |= {name: (1 - own) * share for name, share in self.shares.items()}
         return ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
 
     def to_contents(self, side: str) -> tuple[list[list[Any]], dict[str, np.ndarray]]:
@@ -132,19 +137,35 @@ class Described(NamedTuple):
         return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
 
 
+def as_given(side: str, content: Any) -> Given:
+    """What is given for a side by names; what is no mapping is one similarity."""
+    if content is None or not _is_mapping(content):
+        return {} if content is None else {_ONE: content}
+    if not content:
+        raise DataError(f"expected {side}_similarity with a table or texts by name, found an empty mapping")
+    return {str(name): each for name, each in content.items()}
+
+
+def argument(side: str, name: str) -> str:
+    """What is given under a name, for messages."""
+    return f"{side}_similarity" if name == _ONE else f"{side}_similarity[{name!r}]"
+
+
 def n_kernels(given: Given) -> int:
     """The number of kernels of what is given for a side."""
-    return sum(len(PRINTS) if kind == "smiles" else len(_named(kind, content)) for kind, content in given.items())
+    return sum(len(_TEXTS.get(name, (name,))) for name in given)
 
 
 def ids_of(given: Given) -> np.ndarray:
     """The ids that are named by what is given for a side; none for what has no names."""
     ids: dict[Any, None] = {}
-    for kind, content in given.items():
-        for named in _named(kind, content).values():
-            index = named.index if isinstance(named, pd.Series | pd.DataFrame) else named if _is_mapping(named) else ()
-            ids |= dict.fromkeys(index)
+    for named in given.values():
+        index = named.index if isinstance(named, pd.Series | pd.DataFrame) else named if _is_mapping(named) else ()
+        ids |= dict.fromkeys(index)
     return np.asarray(pd.Index(ids, dtype=None if ids else object))
+
+
+_ONE = "similarity"
 
 
 def _is_mapping(named: Any) -> bool:
@@ -156,31 +177,36 @@ def _kernels(
 ) -> tuple[dict[str, Kernel], str]:
     """The kernels of ids after the known ones, by those of the known ones if there are some, and a line on them."""
     new, kernels, line = ids[n_known:], {}, ""
-    for kind, content in given.items():
-        for name, named in _named(kind, content).items():
-            argument = f"{side}_{kind}" if name == kind else f"{side}_{kind} {name!r}"
-            own = {"smiles": "Morgan", "sequences": _WORDS}.get(kind, name)
-            if known and (own not in known or _KIND[known[own].kind] != kind):
-                names = " and ".join(dict.fromkeys(f"{side}_{_KIND[each.kind]}" for each in known.values()))
-                told = f"it knows {side}s by {names}; give these, or fit it with the others"
-                raise DataError(f"expected no {argument}, as the model was fitted without: {told}")
-            if kind == "smiles":
-                found, line = told_of(argument, _texts(argument, named, new, stacklevel + 1), stacklevel + 1)
-                kernels |= fingerprints(found)
-            elif kind == "sequences":
-                kernels[own] = _words(argument, named, new, stacklevel + 1)
-            elif kind == "features":
-                table = _table(argument, named, new)
-                kernels[own] = (
-                    _of_later(argument, known[own], table)
-                    if known
-                    else numbers_of(argument, table, stacklevel=stacklevel + 1)
-                )
-            elif known:
-                kernels[own] = table_of(later_rows(argument, known[own].similarity(), named, ids, n_known))
-            else:
-                kernels[own] = table_of(as_similarity(argument, named, ids, stacklevel + 1))
+    for name, content in given.items():
+        told, own = argument(side, name), _TEXTS.get(name, (name,))[0]
+        if known and own not in known:
+            of_kernels = {kernel: text for text, several in _TEXTS.items() for kernel in several}
+            names = " and ".join(dict.fromkeys(of_kernels.get(each, each) for each in known))
+            found = f"it knows {side}s by {names}; give these, or fit it with the others"
+            raise DataError(f"expected no {told}, as the model was fitted without: {found}")
+        if name == "smiles":
+            found, line = told_of(told, _texts(told, content, new, stacklevel + 1), stacklevel + 1)
+            kernels |= fingerprints(found)
+        elif name == "sequences":
+            texts = _texts(told, content, new, stacklevel + 1).fillna("")
+            letters = letters_of(told, texts, stacklevel + 1).tolist()
+            kernels |= {own: words_of(letters), "motifs": motifs_of(letters, known.get("motifs"))}
+        elif known and known[own].kind == "table":
+            kernels[own] = table_of(later_rows(told, known[own].similarity(), content, ids, n_known))
+        elif known:
+            kernels[own] = _of_later(told, known[own], _table(told, content, new))
+        elif _is_square(name, content):
+            kernels[own] = table_of(as_similarity(told, content, ids, stacklevel + 1))
+        else:
+            kernels[own] = numbers_of(told, _table(told, content, new), stacklevel=stacklevel + 1)
     return kernels, line
+
+
+def _is_square(name: str, content: Any) -> bool:
+    """Whether a table is one of similarities: by its name, else if it has the ids as its index and its columns."""
+    if name in (_ONE, "features") or not isinstance(content, pd.DataFrame):
+        return name == _ONE
+    return set(content.index) <= set(content.columns)
 
 
 def _of_later(name: str, known: Kernel, table: pd.DataFrame) -> Kernel:
@@ -188,16 +214,6 @@ def _of_later(name: str, known: Kernel, table: pd.DataFrame) -> Kernel:
     if rows.shape[1] != known.rows.shape[1]:
         raise DataError(f"expected {name} of {known.rows.shape[1]} columns, found {rows.shape[1]}")
     return known.of_later(rows)
-
-
-def _named(kind: str, content: Any) -> dict[str, Any]:
-    """Tables by name: several if they are given by names, else one by the name of its kind."""
-    if kind in ("similarity", "features") and _is_mapping(content):
-        if content and all(isinstance(each, pd.DataFrame) for each in content.values()):
-            return {str(name): each for name, each in content.items()}
-        if kind == "features":
-            return {kind: pd.DataFrame.from_dict(dict(content), orient="index")}
-    return {kind: content}
 
 
 def _texts(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> pd.Series:
@@ -216,12 +232,9 @@ def _texts(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> pd.Series
     return texts.reindex(ids).astype(object).where(lambda found: found.notna(), None)
 
 
-def _words(name: str, given: Any, ids: np.ndarray, stacklevel: int) -> Kernel:
-    texts = _texts(name, given, ids, stacklevel + 1).fillna("")
-    return words_of(letters_of(name, texts, stacklevel + 1).tolist())
-
-
 def _table(name: str, given: Any, ids: np.ndarray) -> pd.DataFrame:
+    if _is_mapping(given):
+        given = pd.DataFrame.from_dict(dict(given), orient="index")
     if isinstance(given, np.ndarray) and given.ndim == 2 and len(given) == len(ids):
         return pd.DataFrame(given, ids)
     if not isinstance(given, pd.DataFrame):

@@ -137,14 +137,6 @@ def _check_symmetry(name: str, matrix: np.ndarray, ids: np.ndarray, stacklevel: 
     )
 
 
-def square(similarity: np.ndarray, ids: pd.Index) -> pd.DataFrame:
-    """A computed similarity as a table, symmetric to the last digit."""
-    twice = ids[ids.duplicated()].unique()
-    if len(twice):
-        raise DataError(f"expected each id once, found again: {quoted(list(twice[:_SHOWN]))}")
-    return pd.DataFrame(mended(similarity), ids, ids)
-
-
 def mended(similarity: np.ndarray) -> np.ndarray:
     """Symmetric and at most 1, with unit diagonal: products of both orders may differ in their last digits."""
     similarity = np.minimum((similarity + similarity.T) / 2, 1)

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.columns import column_of_ids, without_index
+from air_recsys.data.described.sides import Described
 from air_recsys.data.features.encoding import Encoding
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex, as_id_array
@@ -33,6 +34,8 @@ class Features:
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
     graph: sp.csr_array | None = None  # that graph itself, (n, n)
     similarity: np.ndarray | None = None  # all given similarities of few rows, (n, n), float32
+    described: Described | None = None  # what these follow from, for rows that come later
+    n_later: int = 0  # the last of the rows, which came after the training
 
     def __post_init__(self) -> None:
         if not self.places.size:
@@ -71,13 +74,18 @@ class Features:
         if graph is not None:
             graph.resize((n, n))
         similarity = None if self.similarity is None else np.pad(self.similarity, (0, n - len(self.values)))
-        return replace(self, values=values, places=places, graph=graph, similarity=similarity)
+        described = self.described and self.described.joined(Described({}, {}), n - len(self.values))
+        known = {"values": values, "places": places, "n_later": self.n_later + n - len(self.values)}
+        return replace(self, **known, graph=graph, similarity=similarity, described=described)
 
     def of_rows(self, rows: np.ndarray) -> Features:
         """Return what is known of some rows, by ascending positions."""
         graph = None if self.graph is None else sp.csr_array(self.graph[rows][:, rows])
         similarity = None if self.similarity is None else self.similarity[np.ix_(rows, rows)]
-        return replace(self, values=self.values[rows], places=self.places[rows], graph=graph, similarity=similarity)
+        n_later = int(np.count_nonzero(rows >= len(self.values) - self.n_later))
+        known = {"values": self.values[rows], "places": self.places[rows], "n_later": n_later}
+        described = self.described and self.described.take(rows)
+        return replace(self, **known, graph=graph, similarity=similarity, described=described)
 
 
 def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

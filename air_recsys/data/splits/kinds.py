@@ -37,7 +37,7 @@ def similarity_clusters(similarity: pd.DataFrame, threshold: float = 0.5) -> pd.
     Parameters
     ----------
     similarity : DataFrame
-        Such as of `air_recsys.dti.sequence_similarity`.
+        Such as scores of alignments.
     threshold : float
         In (0, 1]. No two rows of different clusters are as similar: single linkage.
 

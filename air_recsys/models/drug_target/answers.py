@@ -92,8 +92,11 @@ class Answers:
 
         Source: Elkan, Noto, Learning Classifiers from Only Positive and Unlabeled Data, KDD 2008.
         """
+        return self.of_scores(scores, (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0))
+
+    def of_scores(self, scores: np.ndarray, zero: np.ndarray | bool) -> np.ndarray:
+        """Return the same by scores alone, and whether a pair counts as 0."""
         share, known = self.calibration.of_scores(scores), self.known_share
-        zero = (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0)
         unknown = np.minimum((1 - known) / known * share / np.maximum(1 - share, 1e-12), _SURE)
         return np.where(zero, unknown, share)
 

@@ -7,13 +7,14 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.sides import Described, Given, ids_of
+from air_recsys.data.described.sides import Described, Given, argument, ids_of
 from air_recsys.data.described.tables import texts_of
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
@@ -34,8 +35,8 @@ from air_recsys.models.drug_target.pairs import (
     without_evidence,
 )
 from air_recsys.models.drug_target.similarities import (
-    Descriptions,
     Pair,
+    Same,
     Similarities,
     adjacency_of,
     by_sides,
@@ -165,7 +166,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         target: str = "target",
         names: Mapping[Any, str] | pd.Series | None = None,
         callbacks: Iterable[Callback] = (),
-        **described: Unpack[Descriptions],
+        **same: Unpack[Same],
     ) -> Self:
         """Learn from recorded pairs and return the model.
 
@@ -177,20 +178,18 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             `air_recsys.models.drug_target.pairs`. `unobserved_weight` says how absent pairs count. In
             `Interactions` drugs are the users and targets the items. Weights, in [0, 1], say how much of a value comes
             from the record; of 0 a pair is missing.
-        drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
+        drug_similarity, target_similarity : DataFrame (ids as index and columns), ndarray or mapping, optional
             Similarities in [0, 1], such as scores of alignments; `user_similarity` and `item_similarity` are the same.
-            Drugs and targets that are only in such a table are new; they are predicted. A mapping of names to tables
-            gives several.
+            A mapping says what they follow from, one or several: "smiles" and "sequences", texts by id (structures
+            need the extra ``chemistry``), "features", numbers such as embeddings, a row for each id, or any name of a
+            table of either kind. Each is a kernel, SMILES are three; their shares are learned (`shares_`), as
+            `models.drug_target.similarities` has it. Drugs and targets that are only there are new; they are
+            predicted. `fold_in` takes further ones by the same names.
         drug, target : str
             What the rows and the columns are called, in tables, messages and files, as "disease"; also the columns of
             a long table.
         names : mapping or Series, optional
             What people call drugs and targets, by id: beside the ids in tables and pages.
-        drug_smiles, target_sequences, drug_features, target_features, ... : mapping or Series, DataFrame, optional
-            What drugs and targets are described by: SMILES by id (needs the extra ``chemistry``), sequences by id, and
-            numbers, such as embeddings, a row for each id, or several tables by name. Each is a kernel, SMILES are
-            three; their shares are learned (`shares_`), as `models.drug_target.similarities` has it. `fold_in` takes
-            new ones by the same kinds.
         callbacks : iterable of callable
             Functions that are called with an `air_recsys.training.Record` after each round. Its fit is the distance
             of X to R, squared, and its objective is that with the term of the graphs, see `models.drug_target`. If one
@@ -211,7 +210,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_parameters(self)
         resolve_device(self.device)
         rounds = Rounds(check_callbacks(callbacks))
-        words, given = checked_words(drug, target), by_sides(drug_similarity, target_similarity, described)
+        words, given = checked_words(drug, target), by_sides(drug_similarity, target_similarity, same)
         pairs = as_pairs(interactions, words)
         is_long = isinstance(interactions, pd.DataFrame) and len(interactions) != pairs.n_users
         check_sides(pairs, given, words, is_long=is_long)
@@ -274,10 +273,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         *,
         drug: str = "drug",
         target: str = "target",
-        **described: Unpack[Descriptions],
+        **same: Unpack[Same],
     ) -> MemoryPlan:
         """Return the bytes that `fit` on these will take at its peak, beside what it is given."""
-        given = by_sides(drug_similarity, target_similarity, described)
+        given = by_sides(drug_similarity, target_similarity, same)
         data = with_ids(as_pairs(interactions, checked_words(drug, target)), ids_of(given[0]), ids_of(given[1]))
         return planned(data, given, self.unobserved_weight)
 
@@ -293,15 +292,17 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         described, held = model._described[0], model._answers.held
         if described is None or not any(each.kind == "bits" for each in described.kernels.values()):
             raise DataError(
-                f"expected a model that knows structures, found one without: fit it with drug_smiles (in the shell "
-                f"dti train --drug-smiles), of all its {len(model.drugs_)} {model.drugs_.kind}s"
+                f"expected a model that knows structures, found one without: fit it with smiles among "
+                f"drug_similarity (in the shell dti train --drug-smiles), of all its {len(model.drugs_)} "
+                f"{model.drugs_.kind}s"
             )
         known, share = held.sides.drugs, model.regression_weight_
         blank = np.zeros((1, len(model.targets_)))
         added = share * base_rates(np.vstack([held.known, blank]))[-1]
         lifts = held.lifts.columns if held.lifts and not model.unobserved_weight_ else np.ones(blank.size)
         scores = lifts * (1 - share) * held.profiles, lifts * added
-        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores)
+        told = partial(model._answers.of_scores, zero=bool(model.unobserved_weight_))
+        return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores, told)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
         """Fit again without some drugs (users), targets (items) or pairs, and return the model.
@@ -321,7 +322,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         interactions: Any = None,
         drug_similarity: Any = None,
         target_similarity: Any = None,
-        **described: Unpack[Descriptions],
+        **same: Unpack[Same],
     ) -> Self:
         """Take in new pairs, drugs and targets by a new fit on all data, and return the model.
 
@@ -329,10 +330,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         ----------
         interactions : DataFrame, Interactions, sparse matrix or ndarray, optional
             As for `fit`. A new record of a pair replaces the old one.
-        drug_similarity, target_similarity, drug_smiles, ...
+        drug_similarity, target_similarity
             Of new ones, as for `fold_in`.
         """
-        given = by_sides(drug_similarity, target_similarity, described)
+        given = by_sides(drug_similarity, target_similarity, same)
         with lock_of(self):
             model = self._whole()
             data, later = model._with_new(interactions, given)
@@ -348,7 +349,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         target_similarity: Any = None,
         *,
         side: str | None = None,
-        **described: Unpack[Descriptions],
+        **same: Unpack[Same],
     ) -> Self:
         """Return a model of new drugs (or targets) alone, for all questions; this model does not change.
 
@@ -363,13 +364,12 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         ----------
         interactions : DataFrame or Interactions, optional
             Pairs of new drugs with known targets, as for `fit`.
-        drug_similarity, target_similarity : DataFrame, optional
-            Similarities of the new ones: a row for each, and a column for each known one; columns of new ones say how
+        drug_similarity, target_similarity : mapping or DataFrame, optional
+            What new ones are described by, by the names that `fit` had; where it had several, one is enough. A table
+            of similarities has a row for each new one, and a column for each known one; columns of new ones say how
             alike they are. Without a description new ones are like none.
         side : {"user", "drug", "item", "target"}, optional
             What is new: targets where they alone are described, else drugs.
-        drug_smiles, target_sequences, drug_features, ... : mapping or Series, DataFrame, optional
-            What new ones are described by, of the kinds that `fit` had; where it had several, one is enough.
 
         Raises
         ------
@@ -383,7 +383,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         >>> DrugTargetAIR().fit(values).fold_in(new).recommend("g", 2)["item"].tolist()
         ['v', 'w']
         """
-        given, model = by_sides(drug_similarity, target_similarity, described), self._whole()
+        given, model = by_sides(drug_similarity, target_similarity, same), self._whole()
         side = ("target" if given[1] and not given[0] else "drug") if side is None else side
         axis = _AXES[check_choice("side", side, tuple(_AXES))]
         data, later = model._with_new(interactions, given, axis)
@@ -696,7 +696,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         ids = data.user_ids, data.item_ids
         for side, own, own_given, all_ids, n in zip(_SIDES, self._described, given, ids, self._sizes(), strict=True):
             if own is None and own_given:
-                name = f"{side}_{next(iter(own_given))}"
+                name = argument(side, next(iter(own_given)))
                 raise DataError(
                     f"expected no {name}, as the model was trained without one, found one: fit it with {name}"
                 )

@@ -11,25 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.data.described.sides import KINDS, Described, Given, ids_of
+from air_recsys.data.described.sides import Described, Given, argument, as_given, ids_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, quoted
 from air_recsys.models.drug_target.completion import affinity, row_errors
 
 
-class Descriptions(TypedDict, total=False):
-    """What `fit` and `fold_in` take of drugs and targets, beside tables of similarities.
+class Same(TypedDict, total=False):
+    """Other names of the similarities of drugs and targets."""
 
-    Each is of one kind: a mapping or Series of texts by id for smiles and sequences, and for features and similarities
-    a table, or several by name.
-    """
-
-    drug_smiles: Any
-    drug_sequences: Any
-    drug_features: Any
-    target_smiles: Any
-    target_sequences: Any
-    target_features: Any
     user_similarity: Any
     item_similarity: Any
 
@@ -37,18 +27,16 @@ class Descriptions(TypedDict, total=False):
 Pair = tuple[Described | None, Described | None]  # of drugs and of targets
 
 
-def by_sides(drug_similarity: Any, target_similarity: Any, described: Descriptions) -> tuple[Given, Given]:
-    """Return what is given for drugs, and for targets, by kinds."""
-    found: list[dict[str, Any]] = []
-    others: dict[str, Any] = dict(described)
-    for side, common, similarity in (("drug", "user", drug_similarity), ("target", "item", target_similarity)):
-        same = others.pop(f"{common}_similarity", None)
-        if similarity is not None and same is not None:
+def by_sides(drug_similarity: Any, target_similarity: Any, same: Same) -> tuple[Given, Given]:
+    """Return what is given for drugs, and for targets, by names."""
+    found: list[Given] = []
+    others: dict[str, Any] = dict(same)
+    for side, common, given in (("drug", "user", drug_similarity), ("target", "item", target_similarity)):
+        other = others.pop(f"{common}_similarity", None)
+        if given is not None and other is not None:
             names = f"{side}_similarity or {common}_similarity"
             raise ParameterError(f"expected {names}, which are the same, found both")
-        kinds = {kind: others.pop(f"{side}_{kind}", None) for kind in KINDS[1:]}
-        kinds["similarity"] = same if similarity is None else similarity
-        found.append({kind: content for kind, content in kinds.items() if content is not None})
+        found.append(as_given(side, other if given is None else given))
     if others:
         raise TypeError(f"unexpected arguments: {', '.join(others)}")
     return found[0], found[1]
@@ -61,9 +49,8 @@ def check_sides(data: Interactions, given: tuple[Given, Given], words: tuple[str
     """
     sides = (("drug", words[0], data.users, given[0]), ("target", words[1], data.items, given[1]))
     for (side, word, own, own_given), (_, _, other, _) in zip(sides, reversed(sides), strict=True):
-        for kind, content in own_given.items():
-            ids, shape = ids_of({kind: content}), getattr(content, "shape", ())
-            name = f"{side}_{kind}"
+        for key, content in own_given.items():
+            ids, shape, name = ids_of({key: content}), getattr(content, "shape", ()), argument(side, key)
             if is_long and not ids.size and own.ids.dtype == object:
                 told = f"{name} has no names: taken in the order of sorted names, {quoted(own.ids.tolist())}"
                 warnings.warn(told, DataWarning, stacklevel=3)

@@ -92,6 +92,7 @@ class SimilarScores(NamedTuple):
     weights: Callable[[np.ndarray], np.ndarray]  # of similarities (k, n_known), (k, n_known)
     profiles: np.ndarray  # (n_known, n_targets)
     added: np.ndarray  # to all of them, (n_targets,)
+    probabilities: Callable[[np.ndarray], np.ndarray]  # of scores, in their shape
 
 
 def complete_all(

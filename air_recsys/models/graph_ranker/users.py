@@ -386,7 +386,7 @@ def with_likes(
     """A state with new likes, and features of new rows, taken in."""
     state.check_whole()
     check_signs(state, new.ratings)
-    data, older = merge(state.data, _of_kind(new, state.data), user_features, item_features)
+    data, older = merge(state.data, _of_kind(new, state.data), (user_features, item_features))
     n_steps = _steps_due(int(state.chosen.values["n_steps"]), state.data.n_ratings, data.n_ratings)
     n_new_items = state.n_new_items + data.n_items - state.data.n_items
     grown = replace(state, named={}, n_new_items=n_new_items)

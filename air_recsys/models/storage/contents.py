@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.described.sides import Described
 from air_recsys.data.doubts import doubts_about_rows
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.interactions import Interactions, Kinds
@@ -76,7 +78,12 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "chosen": state.chosen.to_json(),
         "features": features_to_json(state.data),
     }
-    later = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
+    later: dict[str, Any] = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
+    later["described"] = {}
+    for side, each in _features_of(state.data).items():
+        if each.described is not None:
+            names, own = each.described.to_contents(side)
+            later["described"][side], arrays = [names, each.described.line, each.n_later], arrays | own
     later["further"] = [] if state.further == NOTHING else state.further.to_json()
     if (kinds := state.data.kinds) is not None:
         later["kinds"] = {"target": kinds.target, "names": list(kinds.beside), "worths": dict(kinds.worths)}
@@ -88,6 +95,11 @@ def state_from_contents(contents: Contents) -> FittedState:
     """The state that `state_to_contents` was given, but for the equations of rows."""
     attributes, arrays = check_attributes(contents.attributes), contents.arrays
     data = interactions_from_arrays(arrays, attributes["features"])
+    for side, (names, line, n_later) in attributes.get("described", {}).items():
+        features = _features_of(data)[side]
+        described = Described.from_contents(side, names, arrays, len(features.values))._replace(line=str(line))
+        n_later = min(max(int(n_later), 0), len(features.values))
+        setattr(data, f"{side}_features", replace(features, described=described, n_later=n_later))
     data.kinds = _kinds_from(data, attributes.get("kinds"), arrays)
     users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
     factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))

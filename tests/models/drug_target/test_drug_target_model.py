@@ -16,7 +16,7 @@ from dti_cases import DRUGS, GROUPS, SIMILARITY, TARGETS, WIDE, wide
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import load_yamanishi
-from air_recsys.dti import DrugTargetAIR, feature_similarity, interaction_folds
+from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics import average_precision
 from air_recsys.models.drug_target.pairs import as_pairs
@@ -81,7 +81,7 @@ def test_pairs_whose_scores_tie_come_in_the_order_of_drugs_and_targets(monkeypat
 BITS = pd.DataFrame(np.kron(np.eye(2), np.ones((4, 5))), DRUGS)
 
 
-@pytest.mark.parametrize("given", [SIMILARITY, feature_similarity(BITS)], ids=["similarity", "features"])
+@pytest.mark.parametrize("given", [SIMILARITY, {"features": BITS}], ids=["similarity", "features"])
 @pytest.mark.parametrize("table", [wide(0), WIDE.drop(index="drug 0")], ids=["no record", "only similar"])
 def test_a_drug_without_data_is_predicted_from_similar_ones(table: pd.DataFrame, given: pd.DataFrame) -> None:
     model = fit(table, given)

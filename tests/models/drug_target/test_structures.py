@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.dti import DrugTargetAIR, feature_similarity, sequence_similarity
+from air_recsys.data.described.sides import Described
+from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.models.drug_target.similarities import learned_shares
 
@@ -48,6 +49,13 @@ def kernels_of(smiles: dict[str, str]) -> dict[str, np.ndarray]:
     return found
 
 
+def kernel_of(**given: Any) -> pd.DataFrame:
+    """What is given by one name, as a table."""
+    (content,) = given.values()
+    ids = list(content.index if isinstance(content, pd.DataFrame) else content)
+    return pd.DataFrame(Described.of("row", given, np.array(ids)).similarity(), ids, ids)
+
+
 def mean_of(smiles: dict[str, str], shares: dict[str, float]) -> pd.DataFrame:
     """The mean of kernels; one in which a structure has nothing does not count for it."""
     total, weight = np.zeros(2 * (len(smiles),)), np.zeros(2 * (len(smiles),))
@@ -62,7 +70,14 @@ def mean_of(smiles: dict[str, str], shares: dict[str, float]) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model() -> DrugTargetAIR:
-    return DrugTargetAIR().fit(TABLE, drug_smiles=SMILES, target_sequences=SEQUENCES)
+    return DrugTargetAIR().fit(TABLE, {"smiles": SMILES}, {"sequences": SEQUENCES})
+
+
+def of_targets(model: DrugTargetAIR) -> pd.DataFrame:
+    """The mean of the kernels of sequences by their shares."""
+    ids, shares = list(SEQUENCES), model.shares_["target"]
+    found = Described.of("target", {"sequences": SEQUENCES}, np.array(ids))
+    return pd.DataFrame(found._replace(shares=shares).similarity(), ids, ids)
 
 
 def test_the_similarity_is_the_mean_of_the_kernels_by_their_shares(model: DrugTargetAIR) -> None:
@@ -70,24 +85,24 @@ def test_the_similarity_is_the_mean_of_the_kernels_by_their_shares(model: DrugTa
     assert sum(shares.values()) == pytest.approx(1)
     drugs, targets = model.similarities_
     np.testing.assert_allclose(drugs, mean_of(SMILES, shares), atol=1e-12)
-    np.testing.assert_allclose(targets, sequence_similarity(SEQUENCES), atol=1e-12)
+    np.testing.assert_allclose(targets, of_targets(model), atol=1e-12)
     assert model.described_line_.startswith("drugs: own profile 0.50, Morgan 0.")
-    given = DrugTargetAIR().fit(TABLE, mean_of(SMILES, shares), sequence_similarity(SEQUENCES))
+    given = DrugTargetAIR().fit(TABLE, mean_of(SMILES, shares), of_targets(model))
     np.testing.assert_allclose(given.scores_, model.scores_, atol=1e-9)
 
 
 @pytest.mark.parametrize("measured", [None, MEASURED])
 def test_new_structures_have_the_answers_of_a_fit_with_all_else_held(model: DrugTargetAIR, measured: Any) -> None:
-    found = model.fold_in(measured, drug_smiles=NEW)
+    found = model.fold_in(measured, drug_similarity={"smiles": NEW})
     similar = mean_of(SMILES | NEW, model.shares_["drug"])
-    given = DrugTargetAIR().fit(TABLE, similar.loc[list(SMILES), list(SMILES)], sequence_similarity(SEQUENCES))
+    given = DrugTargetAIR().fit(TABLE, similar.loc[list(SMILES), list(SMILES)], of_targets(model))
     held = given.fold_in(measured, similar.loc[list(NEW)])
     for one, other in ((found.scores_, held.scores_), (found.open_scores_, held.open_scores_)):
         np.testing.assert_allclose(one, other, atol=1e-6)
     listed = found.new_interactions(3)
     np.testing.assert_allclose(listed["deviation"], held.new_interactions(3)["deviation"], atol=1e-6)
     if measured is None:  # a fit that knew them has nothing else to learn of them
-        whole = DrugTargetAIR().fit(TABLE, similar, sequence_similarity(SEQUENCES))
+        whole = DrugTargetAIR().fit(TABLE, similar, of_targets(model))
         scores = np.array([whole.predict(drug, list(TABLE.columns)) for drug in found.drugs_.ids])
         np.testing.assert_allclose(found.scores_, scores, atol=1e-6)
     why = found.explain("new ring", "t4")
@@ -96,7 +111,7 @@ def test_new_structures_have_the_answers_of_a_fit_with_all_else_held(model: Drug
 
 
 def test_new_targets_come_by_sequences_and_need_no_side(model: DrugTargetAIR) -> None:
-    found = model.fold_in(target_sequences={"new": SEQUENCES["t6"] + "K"})
+    found = model.fold_in(target_similarity={"sequences": {"new": SEQUENCES["t6"] + "K"}})
     assert found.targets_.ids.tolist() == ["new"]
     scores = found.scores_[:, 0]
     assert scores[8:].mean() > scores[:8].mean() + 0.3
@@ -104,34 +119,34 @@ def test_new_targets_come_by_sequences_and_need_no_side(model: DrugTargetAIR) ->
 
 def test_embeddings_that_people_bring_are_kernels_with_the_scales_of_the_fit() -> None:
     known, new = NUMBERS.loc[list(SMILES)], NUMBERS.loc[list(NEW)]
-    alone = DrugTargetAIR().fit(TABLE, drug_features=known)
-    np.testing.assert_allclose(alone.similarities_[0], feature_similarity(known))
-    by_mapping = DrugTargetAIR().fit(TABLE, drug_features=dict(known.T.items()))
+    alone = DrugTargetAIR().fit(TABLE, {"features": known})
+    np.testing.assert_allclose(alone.similarities_[0], kernel_of(features=known))
+    by_mapping = DrugTargetAIR().fit(TABLE, {"features": dict(known.T.items())})
     np.testing.assert_array_equal(by_mapping.scores_, alone.scores_)
-    np.testing.assert_array_equal(DrugTargetAIR().fit(TABLE, drug_features=known.to_numpy()).scores_, alone.scores_)
+    np.testing.assert_array_equal(DrugTargetAIR().fit(TABLE, {"features": known.to_numpy()}).scores_, alone.scores_)
     scaled = (known - known.mean()) / known.std(ddof=0)
     apart = np.square(scaled.to_numpy()[:, None] - scaled.to_numpy()).sum(axis=2)
     rows = ((new - known.mean()) / known.std(ddof=0)).to_numpy()
     across = np.square(rows[:, None] - scaled.to_numpy()).sum(axis=2)
     similar = pd.DataFrame(np.exp(-across / np.median(apart[np.triu_indices(16, 1)])), new.index, known.index)
-    given = DrugTargetAIR().fit(TABLE, feature_similarity(known))
-    found = alone.fold_in(MEASURED, drug_features=new)
+    given = DrugTargetAIR().fit(TABLE, kernel_of(features=known))
+    found = alone.fold_in(MEASURED, drug_similarity={"features": new})
     np.testing.assert_allclose(
         found.predict("new ring", "t5"), given.fold_in(None, similar).predict("new ring", "t5"), atol=1
     )
     np.testing.assert_allclose(
-        alone.fold_in(drug_features=new).scores_, given.fold_in(None, similar).scores_, atol=1e-9
+        alone.fold_in(drug_similarity={"features": new}).scores_, given.fold_in(None, similar).scores_, atol=1e-9
     )
-    several = DrugTargetAIR().fit(TABLE, drug_smiles=SMILES, drug_features={"ESM": known, "own": known.iloc[:, :2]})
+    several = DrugTargetAIR().fit(TABLE, {"smiles": SMILES, "ESM": known, "own": known.iloc[:, :2]})
     assert list(several.shares_["drug"]) == ["Morgan", "torsions", "MACCS", "ESM", "own"]
-    assert several.fold_in(drug_smiles=NEW).scores_.shape == (2, 8)  # one of its kinds is enough
-    assert several.fold_in(drug_features={"ESM": new}).scores_.shape == (2, 8)
+    assert several.fold_in(drug_similarity={"smiles": NEW}).scores_.shape == (2, 8)  # one of its kinds is enough
+    assert several.fold_in(drug_similarity={"ESM": new}).scores_.shape == (2, 8)
 
 
 def test_kernels_that_predict_rows_have_larger_shares_and_equal_ones_equal_shares() -> None:
     rng = np.random.default_rng(0)
     groups = np.kron(np.eye(4), np.ones((10, 10)))
-    noise = feature_similarity(pd.DataFrame(rng.normal(size=(40, 8)))).to_numpy()
+    noise = kernel_of(features=pd.DataFrame(rng.normal(size=(40, 8)))).to_numpy()
     values = np.kron(np.eye(4), np.ones((10, 5)))
     good, bad = learned_shares([groups, noise], values, np.ones_like(values))
     assert good > 0.6 > bad
@@ -143,18 +158,18 @@ def test_kernels_that_predict_rows_have_larger_shares_and_equal_ones_equal_share
 def test_a_file_keeps_what_new_ones_need(model: DrugTargetAIR, tmp_path: Path) -> None:
     numbers = NUMBERS.loc[list(SMILES)]
     whole = DrugTargetAIR().fit(
-        TABLE, {"own": feature_similarity(numbers)}, drug_smiles=SMILES, drug_features=numbers, names={"d0": "ethanol"}
+        TABLE, {"own": kernel_of(features=numbers), "smiles": SMILES, "features": numbers}, names={"d0": "ethanol"}
     )
     for each, given in (
-        (model, {"drug_smiles": NEW}),
-        (whole, {"drug_smiles": NEW, "drug_features": NUMBERS.loc[list(NEW)]}),
+        (model, {"smiles": NEW}),
+        (whole, {"smiles": NEW, "features": NUMBERS.loc[list(NEW)]}),
     ):
         loaded = DrugTargetAIR.load(each.save(tmp_path / "model.air"))
         assert loaded.shares_ == each.shares_
-        found, expected = (one.fold_in(MEASURED, **given).scores_ for one in (loaded, each))
+        found, expected = (one.fold_in(MEASURED, given).scores_ for one in (loaded, each))
         np.testing.assert_array_equal(found, expected)
     assert loaded.names_ == {"d0": "ethanol"}
-    again = loaded.partial_fit(MEASURED, drug_smiles=NEW)
+    again = loaded.partial_fit(MEASURED, drug_similarity={"smiles": NEW})
     assert again.drugs_.ids.tolist()[-2:] == list(NEW)
     left = again.forget(users=["d0", "new ring"])
     assert len(left.similarities_[0]) == 16
@@ -165,9 +180,9 @@ def test_partial_fit_learns_what_a_fit_of_all_does(model: DrugTargetAIR) -> None
     whole = pd.concat([TABLE, pd.DataFrame(np.nan, list(NEW), TABLE.columns)])
     for row in MEASURED.itertuples():
         whole.loc[row.drug, row.target] = row.interaction
-    fitted = DrugTargetAIR().fit(whole, drug_smiles=SMILES | NEW, target_sequences=SEQUENCES)
-    grown = DrugTargetAIR().fit(TABLE, drug_smiles=SMILES, target_sequences=SEQUENCES)
-    grown.partial_fit(MEASURED, drug_smiles=NEW)
+    fitted = DrugTargetAIR().fit(whole, {"smiles": SMILES | NEW}, {"sequences": SEQUENCES})
+    grown = DrugTargetAIR().fit(TABLE, {"smiles": SMILES}, {"sequences": SEQUENCES})
+    grown.partial_fit(MEASURED, drug_similarity={"smiles": NEW})
     np.testing.assert_allclose(grown.scores_, fitted.scores_, atol=1e-9)
 
 
@@ -175,7 +190,7 @@ def test_structures_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
     smiles = SMILES | {"d1": "C1CC", "d2": "CO(C)C", "d3": SMILES["d0"]}
     del smiles["d4"]
     with pytest.warns(DataWarning) as told:
-        found = DrugTargetAIR().fit(TABLE, drug_smiles=smiles | {"d5": "CC(=O)[O-].[Na+]"})
+        found = DrugTargetAIR().fit(TABLE, {"smiles": smiles | {"d5": "CC(=O)[O-].[Na+]"}})
     texts = " ".join(str(each.message) for each in told)
     for part in (
         "2 of 16 do not parse and are similar to no other: row 2 ('d1'): 'C1CC', not SMILES; row 3 ('d2'): 'CO(C)C'",
@@ -184,23 +199,27 @@ def test_structures_that_cannot_be_read_are_told_and_the_rest_goes_on() -> None:
         "1 structures stand under several ids (by InChIKey), the first under ['d0', 'd3']",
     ):
         assert part in texts
-    assert "drug_smiles: 1 of 16 standardised (salts of 1, charges of 1)" in found.described_line_
+    assert "drug_similarity['smiles']: 1 of 16 standardised (salts of 1, charges of 1)" in found.described_line_
     assert found.similarities_[0][1].tolist() == np.eye(16)[1].tolist()
 
 
 @pytest.mark.parametrize(
     ("fitted", "given", "message"),
     [
-        ({}, {"drug_smiles": NEW}, "expected no drug_smiles, as the model was trained without one, found one"),
-        ({"drug_features": NUMBERS}, {"drug_smiles": {"x": "C"}}, "it knows drugs by drug_features; give these"),
-        ({"drug_smiles": SMILES}, {"drug_features": NUMBERS.iloc[-2:]}, "it knows drugs by drug_smiles; give these"),
-        ({"drug_smiles": SMILES}, {"drug_smiles": {"x": "C1CC"}}, "found none that parses: row 1 ('x'): 'C1CC'"),
-        ({"drug_features": NUMBERS}, {"drug_features": pd.DataFrame([[1.0]], ["x"])}, "of 5 columns, found 1"),
+        (
+            {},
+            {"smiles": NEW},
+            "expected no drug_similarity['smiles'], as the model was trained without one, found one",
+        ),
+        ({"features": NUMBERS}, {"smiles": {"x": "C"}}, "it knows drugs by features; give these"),
+        ({"smiles": SMILES}, {"features": NUMBERS.iloc[-2:]}, "it knows drugs by smiles; give these"),
+        ({"smiles": SMILES}, {"smiles": {"x": "C1CC"}}, "found none that parses: row 1 ('x'): 'C1CC'"),
+        ({"features": NUMBERS}, {"features": pd.DataFrame([[1.0]], ["x"])}, "of 5 columns, found 1"),
     ],
 )
 def test_what_the_model_does_not_know_is_said(fitted: Any, given: Any, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
-        DrugTargetAIR().fit(TABLE, **fitted).fold_in(**given)
+        DrugTargetAIR().fit(TABLE, fitted or None).fold_in(None, given)
 
 
 # -------------------------------------------------------------------- words of the axes
