@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.columns import as_float
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice, check_integer
 
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block

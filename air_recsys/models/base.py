@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.ids import asked_ids
@@ -28,6 +27,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks

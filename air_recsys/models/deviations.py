@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
@@ -25,6 +24,7 @@ from air_recsys.models.ratings import limited
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.spread import Spread
 from air_recsys.models.state import FittedState, lock_of
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice, check_real
 
 HIGHEST_LEVEL = 0.9999

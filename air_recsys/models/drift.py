@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.columns import as_timestamps
 from air_recsys.exceptions import DataError
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.drift.process import Moments
+from air_recsys.storage.lazy import torch
 
 _PREFIX = "drift_"  # names of these arrays in model files
 _FAR = 100  # spans of the training before and after it: beyond them the times are of another unit

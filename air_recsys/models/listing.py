@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import ndtr
 
 from air_recsys.data.ids import asked_ids
@@ -23,6 +22,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.taking import FEWEST, HIDDEN, LENGTH, Taking, learned
 from air_recsys.nn.devices import resolve_device
 from air_recsys.splits import user_holdout
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 

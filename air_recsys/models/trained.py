@@ -95,7 +95,7 @@ class TrainedRecommender(SolvesRows):
     validation_fraction: float = real(0.0, maximum=0.9)
     patience: int | None = integer(None, minimum=1, besides=(None,))
     clip: bool | str = choice(False, (True, False, BINARY))
-    dtype: str = choice("float32", list(DTYPES))
+    dtype: str = choice("float32", DTYPES)
     device: str = "auto"
     random_state: RandomState = None
     max_memory: int | str | None = None

@@ -25,10 +25,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import torch
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from air_recsys.exceptions import ParameterWarning
+from air_recsys.storage.lazy import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

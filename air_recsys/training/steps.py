@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, FixedLaplacian
 from air_recsys.nn.objective import FullWidthObjective, Objective
+from air_recsys.storage.lazy import Tensor, torch
 
 Result = TypeVar("Result")
 _WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libraries' workspaces have to be there

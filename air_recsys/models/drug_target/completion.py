@@ -28,13 +28,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from air_recsys.metrics import average_precision
+from air_recsys.storage.lazy import Tensor, torch
 
 _MOST_BORDERED = 2**22  # numbers
 _NEGATIVE = 1e-9  # eigenvalues down to this are rounding
-Graphs = tuple[torch.Tensor | None, torch.Tensor | None]  # similarities of rows (m, m) and of columns (n, n)
+Graphs = tuple[Tensor | None, Tensor | None]  # similarities of rows (m, m) and of columns (n, n)
 
 
 class Spectrum(NamedTuple):

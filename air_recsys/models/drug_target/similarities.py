@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.described.sides import KINDS, Described, Given, ids_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, quoted
 from air_recsys.models.drug_target.completion import affinity, row_errors
+from air_recsys.storage.lazy import torch
 
 
 class Descriptions(TypedDict, total=False):

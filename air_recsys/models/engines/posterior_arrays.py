@@ -7,8 +7,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.interactions import Extent
 from air_recsys.models.rows import SIDES, Side
@@ -18,10 +16,10 @@ from air_recsys.nn.posterior.features import Projection, with_known
 from air_recsys.nn.posterior.rows import Columns, Known, Prior
 from air_recsys.nn.posterior.triangles import inner, packed, spans, squares, width_of
 from air_recsys.nn.posterior.unseen import UnseenPrior
+from air_recsys.storage.lazy import Tensor, torch
 
 _BLOCK = 2_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
-_CPU = torch.device("cpu")
 _OF_ROWS = ("s", "_noise", "_covariances")  # names of arrays with a row for each of a side, after that of the side
 _PREFIX = "spread_"  # names of these arrays in model files
 _FIELDS = (
@@ -223,7 +221,7 @@ class PosteriorArrays(NamedTuple):
         return np.pad(kept, ((0, 0), (0, self.n_known(side) - kept.shape[1])))
 
     def features(
-        self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device = _CPU
+        self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device | str = "cpu"
     ) -> Tensor:
         """The features of new rows; rows and columns that training did not see are no part of the pattern.
 
@@ -241,7 +239,7 @@ class PosteriorArrays(NamedTuple):
             return with_known(pattern, double(self.used(side, known), device))
         return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
 
-    def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
+    def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device | str = "cpu") -> list[Known]:
         """The equations' known parts for trained or new rows of a side, one a draw, for some of the other side."""
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
@@ -336,6 +334,6 @@ def _diagonal(size: int) -> np.ndarray:
     return np.array([start for _, start, _ in spans(width_of(size))])
 
 
-def double(array: np.ndarray, device: torch.device = _CPU) -> Tensor:
+def double(array: np.ndarray, device: torch.device | str = "cpu") -> Tensor:
     """An array as a tensor in double precision."""
     return torch.as_tensor(np.asarray(array, dtype=np.float64), device=device)

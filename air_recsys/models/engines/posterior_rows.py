@@ -22,8 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drift import LearnedDrift
@@ -38,6 +36,7 @@ from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.rows import solve_row, solve_rows
 from air_recsys.nn.posterior.triangles import packed
+from air_recsys.storage.lazy import Tensor, torch
 
 _BLOCK = 2048  # rows solved at a time
 _MANY = 256  # rows of a block that are worth the copies to a device

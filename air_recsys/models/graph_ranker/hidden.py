@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.splits.base import numbers_held_out, rank_within
 from air_recsys.metrics.at_k import graded_ndcg, recall_at_k
@@ -43,6 +41,7 @@ from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_sing
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
 from air_recsys.nn.devices import fast_products
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers, one_thread
 
 MOST_SCORES = 50_000_000  # most scores of one scorer

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
@@ -22,6 +20,7 @@ from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.allowed import among
 from air_recsys.models.ranking.catalogue import eps_of_single_products
 from air_recsys.models.ranking.top_items import hide
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds
@@ -68,9 +67,10 @@ def best_lists(
             hidden = None if seen is None else seen[block]
             items[block], scores[block] = lists_of(scorers.scores(users[block]), n, scorers.reach, hidden, allowed)
         return items, scores
-    on_cpu = scorers.device.type == "cpu"
+    device = torch.device(scorers.device)
+    on_cpu = device.type == "cpu"
     size = _users_of_block(scorers.n_items) if on_cpu else max(1, _MOST_ENTRIES // scorers.n_items)
-    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, scorers.device)
+    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, device)
 
     def rank(start: int) -> None:
         block = slice(start, min(start + size, users.size))

@@ -14,16 +14,14 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import times_columns
 from air_recsys.models.ranking.catalogue import Catalogue
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training.softmax import row_pattern
 
-_CPU = torch.device("cpu")
 _SUMMED = 8192  # entries of a sum in single precision
 _SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
 
@@ -127,7 +125,7 @@ class ProductScorer(NamedTuple):
 
     def on(self, device: torch.device) -> ProductScorer:
         """The scorer that makes lists on a device."""
-        return self._replace(times_right=None if device == _CPU else products_on(device, self.right.whole))
+        return self._replace(times_right=None if device.type == "cpu" else products_on(device, self.right.whole))
 
     def for_users(self, own: Csr, beside: Csr | None = None) -> ProductScorer:
         """The scorer of other users, by how much their items count."""
@@ -166,7 +164,7 @@ class FactorScorer(NamedTuple):
     def of(cls, users: np.ndarray, factors: ItemFactors, temperature: float, trend: np.ndarray) -> FactorScorer:
         """The scorer of the factors of users, (n_users, r), and of items, with the logs of trends, (n_items,)."""
         targets = np.require(factors.targets, np.float32, ["C", "W"])
-        items = Catalogue(targets, np.asarray(trend, np.float32), _CPU)
+        items = Catalogue(targets, np.asarray(trend, np.float32), torch.device("cpu"))
         return cls(users, items, factors.sources, temperature)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
@@ -191,7 +189,7 @@ class FactorScorer(NamedTuple):
         if change is not None:
             values += change
         largest = values.amax(dim=1, keepdim=True).double()
-        on_cpu = buffer.device == _CPU
+        on_cpu = buffer.device.type == "cpu"
         values = torch.softmax(values, dim=1, out=values if on_cpu else None)  # in one pass, and there in its place
         logs = largest - values.amax(dim=1, keepdim=True).double().log()  # of the sums of exponentials
         values[~known[:, 0]] = 0
@@ -257,7 +255,7 @@ class WeightedScorers(NamedTuple):
     scorers: Mapping[str, Scorer]  # of items that are not cold
     weights: Mapping[str, float]  # of each of them, by the same names
     n_items: int
-    device: torch.device = _CPU  # where lists are made
+    device: torch.device | str = "cpu"  # where lists are made
     cold: ColdItems | None = None
 
     def on(self, device: torch.device) -> WeightedScorers:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+
+from air_recsys.storage.lazy import torch
 
 _CPU_PRODUCTS, _GPU_PRODUCTS = 2**16, 2**24  # products in double precision that are held at a time
 _ROWS_OF_MAXIMA = 64  # items that share a row where maxima are taken: long rows are fast

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.exceptions import ParameterError, UnknownIdError
@@ -22,6 +21,7 @@ from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.files import write_atomically
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice, import_extra
 
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered item factors in a block

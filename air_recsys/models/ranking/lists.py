@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.models.carried import CarriedResiduals
@@ -19,6 +18,7 @@ from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import in_workers
 
 _CARRIED = 1_000_000  # scores that the item graph adds to, held at a time

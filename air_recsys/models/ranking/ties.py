@@ -9,8 +9,8 @@ comes first, and all show the tie's highest score, so that lists stay sorted. A 
 from __future__ import annotations
 
 import numpy as np
-import torch
-from torch.nn.functional import pad
+
+from air_recsys.storage.lazy import functional, torch
 
 TOLERANCE = 2.0**-40  # of the largest score that a user can have: far above rounding in double precision
 _STEPS = 8  # looks at all scores for the end of a tie, before they are sorted
@@ -35,7 +35,7 @@ def find_links(scores: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
 
 def end_of_tie(scores: torch.Tensor, links: torch.Tensor, n: int) -> torch.Tensor:
     """The lowest score of the tie that holds the n-th place, (b,), of sorted scores (b, m) and their links."""
-    ends = pad(~links[:, n - 1 :], (0, 1), value=True)  # (b, m - n + 1)
+    ends = functional.pad(~links[:, n - 1 :], (0, 1), value=True)  # (b, m - n + 1)
     return scores.gather(1, n - 1 + ends.int().argmax(dim=1, keepdim=True))[:, 0]
 
 
@@ -51,7 +51,7 @@ def settle(scores: torch.Tensor, items: torch.Tensor, links: torch.Tensor) -> tu
     tied = links.any(dim=1).nonzero()[:, 0]
     if not len(tied):
         return scores, items
-    starts = pad(~links[tied], (1, 0), value=True)
+    starts = functional.pad(~links[tied], (1, 0), value=True)
     places = torch.arange(starts.shape[1], device=starts.device)
     first = torch.where(starts, places, 0).cummax(dim=1).values  # where the tie of each place starts
     own = items[tied]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer
 

@@ -19,13 +19,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from scipy.optimize import nnls
-from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.lazy import Tensor, torch
 
 _SCALES_APART = 4.0
 _CERTAIN = 4.0  # standard errors by which a process has to differ from none

@@ -15,11 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.lazy import Tensor, functional, torch
 
 _MOMENTS = 32  # in a time scale; entries between two of them count as of one time
 
