@@ -24,7 +24,6 @@ from air_recsys.models.ratings import limited
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.spread import Spread
 from air_recsys.models.state import FittedState, lock_of
-from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice, check_real
 
 HIGHEST_LEVEL = 0.9999
@@ -349,7 +348,7 @@ class PredictsDeviations(Recommender):
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, user_id)
         length, place = list_length(n, allowed.n_left), np.zeros(1, dtype=np.int64)
         found, products = best_items_of(
-            state, user, place, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
+            state, user, place, n=length, exclude_seen=exclude_seen, device=None, allowed=allowed
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
         scores = list_scores(state, user, products[:, : places.size], self.clips)[0]

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from air_recsys.exceptions import DeviceError, ParameterError
@@ -37,6 +38,15 @@ def resolve_device(device: str) -> torch.device:
     if chosen.type == "cuda" and (chosen.index or 0) >= count:
         raise DeviceError(f"device={device!r} was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'")
     return chosen
+
+
+def gpu_of(device: str) -> torch.device | None:
+    """The GPU of a name; None where that means the CPU, which needs no torch."""
+    check_device_name(device)
+    if device == "cpu" or (device == "auto" and find_spec("torch") is None):
+        return None
+    chosen = resolve_device(device)
+    return None if chosen.type == "cpu" else chosen
 
 
 def device_or_cpu(name: str | None) -> torch.device:

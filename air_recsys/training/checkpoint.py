@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.held_files import HeldError, HeldFile, hold
-from air_recsys.storage.lazy import Tensor, torch
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.reading import checked_csr, parse_json
 from air_recsys.storage.tensor_files import DamagedError, TensorFile, header_of, tensor_chunks
 from air_recsys.storage.validation import check_integer, check_path
@@ -147,7 +147,7 @@ def _packed(value: Any, tensors: dict[str, np.ndarray]) -> Any:
         return {"": {name: _packed(entry, tensors) for name, entry in value.items()}}
     if isinstance(value, list | tuple):
         return [_packed(entry, tensors) for entry in value]
-    if isinstance(value, Tensor | np.ndarray):
+    if isinstance(value, torch.Tensor | np.ndarray):
         name = str(len(tensors))
         tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
         order = sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
