@@ -14,11 +14,10 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 from air_recsys.exceptions import DeviceError, ParameterError
-from air_recsys.storage.lazy import Tensor, torch
+from air_recsys.storage.lazy import Tensor, is_installed, torch
 
 _LOGGER = logging.getLogger("air_recsys")
 _SMALLEST = 128  # rows and columns from which on oneDNN is the faster one
@@ -43,7 +42,7 @@ def resolve_device(device: str) -> torch.device:
 def gpu_of(device: str) -> torch.device | None:
     """The GPU of a name; None where that means the CPU, which needs no torch."""
     check_device_name(device)
-    if device == "cpu" or (device == "auto" and find_spec("torch") is None):
+    if device == "cpu" or (device == "auto" and not is_installed()):
         return None
     chosen = resolve_device(device)
     return None if chosen.type == "cpu" else chosen

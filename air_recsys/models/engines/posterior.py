@@ -357,8 +357,7 @@ class PosteriorEngine:
         drift = self._estimate.posterior.drift
         if drift is None:
             return None
-        users, items = ([each.on_cpu() for each in of_side] for of_side in drift.moments())
-        return LearnedDrift(self._scaling.unit, drift.span, users, items)
+        return LearnedDrift(self._scaling.unit, drift.span, *drift.moments())
 
     def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
         known, states = self._known[side], (left.rows, left.columns)

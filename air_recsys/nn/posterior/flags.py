@@ -56,7 +56,7 @@ def of_rows(unsolved: Tensor, dtype: torch.dtype) -> Flag:
     return Flag(unsolved, _ROWS.format(dtype))
 
 
-def unsolved_rows(number: int, dtype: torch.dtype) -> str:
+def unsolved_rows(number: int, dtype: torch.dtype | str) -> str:
     """The message of rows without a solution."""
     return _ROWS.format(dtype).format(number)
 

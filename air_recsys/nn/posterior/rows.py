@@ -120,4 +120,4 @@ def _inverse(matrices: np.ndarray, *, check: bool) -> np.ndarray:
             np.linalg.cholesky(matrices)
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        raise NumericalError(flags.unsolved_rows(1, torch.float64)) from None
+        raise NumericalError(flags.unsolved_rows(1, "float64")) from None
