@@ -337,7 +337,7 @@ class PosteriorEngine:
         if drift is not None and times is not None:
             for index, of_side in zip((users, items), drift.moments(), strict=True):
                 for process in of_side:
-                    found += process.at(index, times.to(index.device))[0]
+                    found += torch.from_numpy(process.at(index.cpu().numpy(), times.numpy())[0]).to(found.device)
         return found
 
     def factors(self) -> Factors:

@@ -18,9 +18,9 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.allowed import among
-from air_recsys.models.ranking.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, wide
 from air_recsys.models.ranking.catalogue import eps_of_single_products
 from air_recsys.models.ranking.top_items import hide
+from air_recsys.storage.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, wide
 from air_recsys.storage.threads import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds

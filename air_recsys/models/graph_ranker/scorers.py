@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import times_columns
-from air_recsys.models.ranking.arrays import Array, library_of, like, taken, wide
 from air_recsys.models.ranking.catalogue import Catalogue
+from air_recsys.storage.arrays import Array, library_of, like, taken, wide
 from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training.softmax import row_pattern
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.models.ranking.arrays import Array, empty, in_numpy, library_of, like, wide
+from air_recsys.storage.arrays import Array, empty, in_numpy, library_of, like, wide
 from air_recsys.storage.lazy import torch
 
 _CPU_PRODUCTS, _GPU_PRODUCTS = 2**16, 2**24  # products in double precision that are held at a time

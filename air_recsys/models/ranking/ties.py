@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.models.ranking.arrays import (
+from air_recsys.storage.arrays import (
     Array,
     from_highest,
     largest_of_rows,

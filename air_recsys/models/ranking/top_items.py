@@ -9,9 +9,9 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, taken
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.devices import gpu_of
+from air_recsys.storage.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, taken
 from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer
 

@@ -32,7 +32,7 @@ from air_recsys.models.graph_ranker.scorers import (
     of_length_one,
 )
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.arrays import largest_of_rows
+from air_recsys.storage.arrays import largest_of_rows
 from air_recsys.training import train
 
 N_USERS, N_ITEMS = 70, 300
