@@ -19,7 +19,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows
@@ -60,6 +59,8 @@ def processes_of(curve: Curve) -> list[Scale]:
     The variances are those of non-negative least squares, weighted by the pairs, for time scales a factor of 4 apart;
     the least certain process goes until all differ from none.
     """
+    from scipy.optimize import nnls
+
     positive = curve.lags[curve.lags > 0]
     if not positive.size:
         return []
