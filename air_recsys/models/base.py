@@ -57,7 +57,7 @@ class SaysWhatItLacks:
                     f"{type(self).__name__} has {self.unanswered[name]}, so no {name}; docs/capabilities.md names "
                     "models that have one"
                 )
-            return object.__getattribute__(self, name)  # raises what a property raised
+            return super().__getattr__(name)  # type: ignore[misc]  # that of `Estimator`, which raises what a property raised
 
 
 class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
