@@ -25,7 +25,7 @@ import air_recsys, scipy.sparse as sp
 model = air_recsys.load(sys.argv[1])
 if "dti" in sys.argv[1]:
     found = [model.predict_proba("0", "1").tolist(), model.recommend("0", n=3).iloc[:, 1].tolist()]
-    model.explain("0", "1"), model.similar_drugs("0")
+    model.explain("0", "1")
 else:
     found = [model.predict([0, 1], [2, 3]).tolist(), model.recommend([0, 1], n=3)["item"].tolist()]
     new = model.fold_in(sp.csr_array([[1.0] * 4 + [0.0] * 8])).recommend([0], n=2) if hasattr(model, "fold_in") else None
