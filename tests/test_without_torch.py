@@ -28,7 +28,8 @@ if "dti" in sys.argv[1]:
     model.explain("0", "1")
 else:
     found = [model.predict([0, 1], [2, 3]).tolist(), model.recommend([0, 1], n=3)["item"].tolist()]
-    new = model.fold_in(sp.csr_array([[1.0] * 4 + [0.0] * 8])).recommend([0], n=2) if hasattr(model, "fold_in") else None
+    if hasattr(model, "fold_in"):
+        model.fold_in(sp.csr_array([[1.0] * 4 + [0.0] * 8])).recommend([0], n=2)
     if "posterior" in sys.argv[1]:
         found += [ends.tolist() for ends in model.predict_interval([0], [2])]
     if "dmf" not in sys.argv[1] and "biases" not in sys.argv[1]:

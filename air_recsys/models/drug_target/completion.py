@@ -88,9 +88,11 @@ class Completed:
         """Return the same in the memory of the processor."""
         if isinstance(self.scores, np.ndarray):
             return self
-        *arrays, (left, right) = self.spectrum
-        spectrum = Spectrum(*map(in_numpy, arrays), (in_numpy(left), in_numpy(right)))
-        return Completed(*map(in_numpy, (self.scores, self.filled, self.smoothed)), lambda: spectrum)
+        rows, columns, shares, (left, right) = self.spectrum
+        values = in_numpy(left), in_numpy(right)
+        spectrum = Spectrum(in_numpy(rows), in_numpy(columns), in_numpy(shares), values)
+        scores, filled, smoothed = map(in_numpy, (self.scores, self.filled, self.smoothed))
+        return Completed(scores, filled, smoothed, lambda: spectrum)
 
 
 def complete(

@@ -272,11 +272,11 @@ class PosteriorArrays(NamedTuple):
 
     def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device) -> list[Known]:
         """The same on a device."""
-        found = [
-            [double(part, device) if part is not None else None for part in draw]
-            for draw in self.draws(side, columns, new=new)
-        ]
-        return [Known(Rows(means, covariance), *rest) for means, covariance, *rest in found]
+        found = []
+        for means, covariances, *rest in self.draws(side, columns, new=new):
+            covariance = None if covariances is None else double(covariances, device)
+            found.append(Known(Rows(double(means, device), covariance), *(double(part, device) for part in rest)))
+        return found
 
     def of_row(self, side: Side, columns: np.ndarray, features: np.ndarray, *, new: bool) -> tuple[Columns, Prior]:
         """The same for a single row with these columns and features (1, k), trained or new."""

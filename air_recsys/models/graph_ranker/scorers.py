@@ -19,7 +19,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import times_columns
 from air_recsys.models.ranking.catalogue import Catalogue
-from air_recsys.storage.arrays import Array, library_of, like, taken, wide
+from air_recsys.storage.arrays import Array, in_numpy, library_of, like, taken, wide
 from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training.softmax import row_pattern
 
@@ -194,7 +194,7 @@ class FactorScorer(NamedTuple):
         else:
             values = torch.exp(values - largest)
         values[~known[:, 0]] = 0
-        lengths = lengths_of_single(values) if library is np else _lengths_on_device(values)
+        lengths = lengths_of_single(in_numpy(values)) if library is np else _lengths_on_device(values)
 
         def exact(items: Array) -> Array:
             found = self.items.exact(wide(own) / self.temperature, items)
