@@ -144,6 +144,13 @@ class MissingExtraError(AirRecsysError, ImportError):
         super().__init__(f"this needs {package}, which is not installed: {where}")
 
 
+class MissingTorchError(AirRecsysError, ImportError):
+    """Torch is not installed, and a training, or work on a GPU, was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__("this needs torch, which is not installed (trainings and GPUs do): pip install torch")
+
+
 class DeviceError(AirRecsysError, RuntimeError):
     """A requested device that does not exist."""
 

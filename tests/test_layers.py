@@ -117,11 +117,24 @@ def eager_adapter(entry: Import) -> bool:
     return outside and entry.function is None and not entry.typing_only
 
 
+def eager_torch(entry: Import) -> bool:
+    """What answers from a fitted model works without torch: one module gives it to all others, when it is used."""
+    allowed = entry.typing_only or entry.importer == "air_recsys.nn.sums_kernel"  # which a GPU loads
+    return entry.imported.split(".")[0] == "torch" and entry.function is None and not allowed
+
+
+def slow_to_load(entry: Import) -> bool:
+    """These take half a second, and few calls need them."""
+    slow = entry.imported.startswith(("sklearn", "scipy.stats", "scipy.optimize"))
+    own = entry.importer.startswith(("air_recsys.adapters", "air_recsys.testing"))
+    return slow and entry.function is None and not entry.typing_only and not own
+
+
 def benchmark(entry: Import) -> bool:
     return entry.imported.split(".")[0] == "benchmarks"
 
 
-@pytest.mark.parametrize("forbidden", [upwards, foreign_host, eager_adapter, benchmark])
+@pytest.mark.parametrize("forbidden", [upwards, foreign_host, eager_adapter, eager_torch, slow_to_load, benchmark])
 def test_no_import_is_a_forbidden_one(forbidden):
     found = [f"{entry.importer}:{entry.line} imports {entry.imported}" for entry in IMPORTS if forbidden(entry)]
     assert found == []
@@ -142,11 +155,14 @@ def test_no_import_is_a_forbidden_one(forbidden):
         ("import_extra('surprise', 'surprise')", "air_recsys.adapters.surprise", None),
         ("from air_recsys.adapters.surprise import X", "air_recsys.evaluation.run", eager_adapter),
         ("def f():\n    from air_recsys.adapters.surprise import X", "air_recsys.evaluation.run", None),
+        ("from torch import Tensor", "air_recsys.nn.objective", eager_torch),
+        ("def f():\n    import torch", "air_recsys.nn.objective", None),
+        ("from sklearn.base import clone", "air_recsys.models.air", slow_to_load),
         ("from benchmarks import cases", "air_recsys.evaluation.run", benchmark),
     ],
 )
 def test_the_check_sees_what_it_should(source, importer, forbidden):
-    laws = (upwards, foreign_host, eager_adapter, benchmark)
+    laws = (upwards, foreign_host, eager_adapter, eager_torch, slow_to_load, benchmark)
     found = {law for entry in imports_of(source, importer) for law in laws if law(entry)}
     assert found == ({forbidden} if forbidden else set())
 

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.laplacian import ShardedLaplacian, normal_rows
 from air_recsys.distributed.objective import ShardedFactorization, ShardedObjective
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.objective import Graph
+from air_recsys.storage.lazy import Tensor, torch
 
 
 class Ratings(NamedTuple):

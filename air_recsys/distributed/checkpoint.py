@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.held_files import HeldFile
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training.checkpoint import CheckpointFile, hold_checkpoint
 
 _LOCK = ".lock"

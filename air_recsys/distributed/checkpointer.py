@@ -6,12 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.objective import ShardedObjective
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training import GradientDescent, Record, Result, Trainer
 from air_recsys.training.checkpointer import FileCheckpointer
 

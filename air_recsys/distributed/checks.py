@@ -6,12 +6,14 @@ import os
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, MemoryLimitError, ParameterError
 from air_recsys.models import GraphRanker
-from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
+from air_recsys.models.engines import ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.likes import LikesMemory
 from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
@@ -136,7 +138,7 @@ def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine | Like
     width, neighbors = settings.width or 0, settings.n_neighbors or 0
     sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
     cost = Cost(*sizes, depth=settings.depth, n_batches=settings.n_batches, user_graph=graphs[0], item_graph=graphs[1])
-    return (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
+    return (cost.bytes_held + cost.bytes_passing) * np.dtype(engine.setup.dtype).itemsize / 4
 
 
 def _check_strengths(engine: PosteriorEngine, data: Interactions | None) -> None:

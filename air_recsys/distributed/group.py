@@ -13,12 +13,10 @@ from itertools import accumulate, pairwise
 from typing import Any, Self, TypeVar
 
 import numpy as np
-import torch
-import torch.distributed as dist
-from torch import Tensor
 
 from air_recsys.exceptions import AirRecsysError, DeviceError, DistributedError, ParameterError
 from air_recsys.nn.devices import resolve_device
+from air_recsys.storage.lazy import Tensor, dist, torch
 from air_recsys.training.ranks import Ranks
 
 Found = TypeVar("Found")

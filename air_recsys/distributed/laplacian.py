@@ -13,9 +13,6 @@ import math
 from collections.abc import Callable
 
 import scipy.sparse as sp
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
@@ -23,6 +20,7 @@ from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import softmin_rows, squared_norms
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.storage.lazy import Tensor, functional, torch
 
 _BLOCK_ROWS = 1 << 16  # torch draws normal numbers 16 at a time, so blocks of 16 rows draw what one call would
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torch import Tensor
-
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.laplacian import ShardedLaplacian
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.objective import Evaluation, FactorWidthObjective, Graph, Objective, Observations, Penalties
+from air_recsys.storage.lazy import Tensor
 
 
 class GivenFactorization(DeepFactorization):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-import torch
 
 from air_recsys.data.columns import narrowed
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.nn.posterior.entries import Entries
+from air_recsys.storage.lazy import torch
 
 
 class Moments(NamedTuple):

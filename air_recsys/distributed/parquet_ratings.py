@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-import torch
 
 from air_recsys.data.columns import index_type
 from air_recsys.data.ids import IdIndex, as_id_array, rank_ids
@@ -26,6 +25,7 @@ from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, moments_of, of_one_width
 from air_recsys.exceptions import DataFileError
 from air_recsys.models.storage.fingerprint import add_ids
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice
 
 _AT_ONCE = 1 << 20

@@ -8,19 +8,19 @@ depends on, are taken from rank 0, so that no rounding drives ranks apart.
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.engines import DTYPES, PosteriorEngine
+from air_recsys.models.engines import PosteriorEngine
 from air_recsys.models.engines.scaling import Scaling
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Half, Rows
 from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import one_thread
 from air_recsys.training import PosteriorSweeps
 
@@ -131,7 +131,7 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
             return self._start(extent, self._own_entries(), None, self._group.of_first(rng))
 
     def _own_entries(self) -> OwnEntries:
-        sides, dtype = self._own.sides, DTYPES[self.setup.dtype]
+        sides, dtype = self._own.sides, getattr(torch, self.setup.dtype)
         users, items = (side.entries(self._scaling.forward, dtype, self.device) for side in sides)
         of_users, of_items = (torch.as_tensor(side.degrees).to(self.device) for side in sides)
         exchange = SharedRows(self._group, (sides[0].cut, sides[1].cut))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.build import Ratings, build_sharded
@@ -22,11 +21,12 @@ from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import GraphRanker
-from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
+from air_recsys.models.engines import Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
 from air_recsys.models.learned import Factors, Selection
 from air_recsys.models.ratings import warn_if_constant, warn_of_constant
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.storage.lazy import torch, without_gradients
 from air_recsys.storage.validation import as_generator, check_integer, check_real
 from air_recsys.training import Callback, GradientDescent, Record
 from air_recsys.training.checkpoint import HeldCheckpoint
@@ -243,7 +243,7 @@ class ShardedEngine(ObjectiveEngine):
         """The device of this rank."""
         return self._group.device
 
-    @torch.no_grad()
+    @without_gradients
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> GradientDescent:
@@ -253,11 +253,11 @@ class ShardedEngine(ObjectiveEngine):
         values.sort_indices()
         if weights is not None:
             weights.sort_indices()
-        ratings = Ratings(values, weights, self._scaling.forward, DTYPES[self.setup.dtype])
+        ratings = Ratings(values, weights, self._scaling.forward, getattr(torch, self.setup.dtype))
         self._sharded = build_sharded(self._group, ratings, self.settings(training), rng)
         return GradientDescent(self._sharded, self.plan(training), alone=False)
 
-    @torch.no_grad()
+    @without_gradients
     def factors(self) -> Factors:
         """The factors of all ranks, which all of them have to call."""
         return factors_of(self._sharded.whole(), self._scaling)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
@@ -29,6 +28,8 @@ def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, f
     AUC is that of the edge weight (0 without an edge) as a score for "same group", over all pairs of nodes; NMI is
     that of the Louvain communities against the groups.
     """
+    from sklearn.metrics import roc_auc_score
+
     pairs = np.triu_indices(groups.size, k=1)
     same = (groups[:, None] == groups)[pairs]
     auc = float(roc_auc_score(same, graph.to_scipy().toarray()[pairs]))
@@ -153,6 +154,8 @@ def _value_communities(rows: sp.csr_array, means: np.ndarray) -> np.ndarray:
 
 
 def _nmi(labels: np.ndarray, others: np.ndarray) -> float:
+    from sklearn.metrics import normalized_mutual_info_score
+
     return float(normalized_mutual_info_score(labels, others))
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.data.scales import told_of_test
@@ -109,6 +108,8 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = Fa
     `refit` the model is fitted anew on 90 % of its ratings, drawn at random with seed 0, and compared on the others;
     None does so where it is quick and can be done, and notes say why not.
     """
+    from sklearn.base import clone
+
     if test is not None and refit:
         raise ParameterError("expected either test ratings or refit, found both")
     model = copy.copy(model)  # the state of this moment, whatever another thread writes

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from sklearn.base import clone
 
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import close_names
@@ -98,6 +97,8 @@ def system_of(model: Any) -> System:
 
 
 def _fit_copy(model: Any, shown: Interactions) -> Any:
+    from sklearn.base import clone
+
     copied: Any = clone(model) if hasattr(model, "get_params") else deepcopy(model)
     copied.fit(shown)
     return copied

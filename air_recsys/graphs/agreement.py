@@ -19,13 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.graphs.candidates import near_rows, nearest_among, search_for
 from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.metrics.checks import Csr
+from air_recsys.storage.lazy import Tensor, functional, torch
 from air_recsys.storage.threads import in_workers
 
 N_EDGES, N_CANDIDATES = 20, 60
@@ -35,7 +33,6 @@ _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
 _BLOCK = 2_000_000  # entries of pairs gone through at a time
-CPU = torch.device("cpu")
 _NO_RESIDUAL = 1e-150  # in place of 0
 _MIXED = 64  # passes over all pairs, so that long rows come to all who share them
 Shared = Callable[[Callable[[slice], np.ndarray], int], np.ndarray]
@@ -59,7 +56,7 @@ def agreement_graphs(
     n_edges: int = N_EDGES,
     n_candidates: int = N_CANDIDATES,
     shared: Shared = _alone,
-    device: torch.device = CPU,
+    device: torch.device | str = "cpu",
 ) -> Agreement:
     """The graph of rows whose residuals agree, and the blind one.
 
@@ -122,11 +119,11 @@ def _strongest(
     n_edges: int,
     n_candidates: int,
     shared: Shared = _alone,
-    device: torch.device = CPU,
+    device: torch.device | str = "cpu",
 ) -> Agreement:
     """The strongest edges of some rows to the first `n_others`, each row for itself, (m, m)."""
-    m, own = len(points), np.arange(rows.start, rows.stop)
-    near = _nearest(points, rows, n_others, n_candidates, shared, device)
+    m, own, compared_on = len(points), np.arange(rows.start, rows.stop), torch.device(device)
+    near = _nearest(points, rows, n_others, n_candidates, shared, compared_on)
     ends = np.repeat(own, near.shape[1])
     smaller, larger = np.minimum(ends, near.ravel()), np.maximum(ends, near.ravel())
     pairs, place = np.unique(smaller * np.int64(m) + larger, return_inverse=True)
@@ -135,7 +132,7 @@ def _strongest(
 
     def weights_of(some: slice) -> np.ndarray:
         own = pairs[mixed[some]]
-        return _weights(points, residuals, own // m, own % m, unit, device)
+        return _weights(points, residuals, own // m, own % m, unit, compared_on)
 
     weights_of_pairs = np.empty((pairs.size, 2))
     weights_of_pairs[mixed] = shared(weights_of, pairs.size)

@@ -15,11 +15,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.storage.lazy import Tensor, functional, torch
 from air_recsys.storage.threads import in_workers
 
 Search = Callable[[Tensor, Tensor, int], Tensor]

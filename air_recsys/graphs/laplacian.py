@@ -33,8 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+from air_recsys.storage.lazy import Tensor, torch
 
 
 def squared_norms(points: Tensor, weighted: Tensor) -> Tensor:

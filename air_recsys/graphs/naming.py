@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import hypergeom
 
 LEVEL = 0.01  # largest corrected p-value of a trait that names a community
 _LEAST_SHARE = 0.2  # of the members, who have such a trait
@@ -88,6 +87,8 @@ def _adds(trait: Trait, other: Trait) -> bool:
 
 def fit(inside: np.ndarray, trait: Trait, n_tests: int) -> Fit:
     """How much a trait is over-represented among the nodes where `inside` is True, as one of `n_tests`."""
+    from scipy.stats import hypergeom
+
     members, n_all = inside & trait.known, int(trait.known.sum())
     n, having, k = int(members.sum()), int(trait.holders.sum()), int((members & trait.holders).sum())
     odds = np.log((k + 0.5) * (n_all - having - n + k + 0.5) / ((n - k + 0.5) * (having - k + 0.5)))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.columns import as_float
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.storage.arrays import largest_of_rows
+from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_choice, check_integer
 
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
@@ -76,14 +76,29 @@ def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_
     if used.size < 2:
         return sp.csr_array((n, n))
     points = factors[used] / norms[used, None] if metric == "cosine" else factors
-    tensor = torch.from_numpy(points)
-    neighbors = nearest_rows(tensor, tensor, min(k, used.size - 1)).numpy()  # (u, k)
+    neighbors = _nearest(points, min(k, used.size - 1))  # (u, k)
     weights = _cosines(points, neighbors) if metric == "cosine" else _self_tuned(points, neighbors)
     rows = np.repeat(used, neighbors.shape[1])
     chosen = sp.csr_array((weights.ravel(), (rows, used[neighbors.ravel()])), shape=(n, n))
     symmetric = sp.csr_array(chosen.maximum(chosen.T))
     symmetric.eliminate_zeros()
     return symmetric
+
+
+def _nearest(points: np.ndarray, k: int) -> np.ndarray:
+    """The k nearest other rows of every row in ascending index order, (n, k)."""
+    n, norms, neighbors = len(points), np.square(points).sum(axis=1), np.empty((len(points), k), np.int64)
+    block = max(1, _BLOCK_ENTRIES // n)
+
+    def search(start: int) -> None:
+        rows = points[start : start + block]
+        nearness = 2 * rows @ points.T - norms  # (b, n); less the own norm, which changes no order
+        own = np.arange(len(rows))
+        nearness[own, start + own] = -np.inf
+        neighbors[start : start + block] = np.sort(largest_of_rows(nearness, k)[1], axis=1)
+
+    in_workers(search, range(0, n, block), work=n * n)
+    return neighbors
 
 
 def _cosines(units: np.ndarray, neighbors: np.ndarray) -> np.ndarray:

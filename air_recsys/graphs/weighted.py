@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import import_extra
 from air_recsys.storage.writing import check_folder, replace_file

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.doubts import doubts_about_span
 from air_recsys.data.ids import asked_ids
@@ -27,7 +26,8 @@ from air_recsys.models.similar import KnowsSimilarities
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.saved import SavedModel
-from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.devices import gpu_of
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
 from air_recsys.training import Callback, check_callbacks
@@ -57,7 +57,7 @@ class SaysWhatItLacks:
                     f"{type(self).__name__} has {self.unanswered[name]}, so no {name}; docs/capabilities.md names "
                     "models that have one"
                 )
-            return object.__getattribute__(self, name)  # raises what a property raised
+            return super().__getattr__(name)  # type: ignore[misc]  # that of `Estimator`, which raises what a property raised
 
 
 class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
@@ -72,7 +72,7 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
     """
 
     reads_features: ClassVar[bool] = False  # of users and items, and no given graphs
-    n_threads: int | None = None  # as many as torch has
+    n_threads: int | None = None  # as many as there are
 
     @property
     def clips(self) -> Clip:
@@ -358,13 +358,19 @@ class Recommender(SaysWhatItLacks, KnowsSimilarities, SavedModel):
         [[0, 3], [1, 0], [1, 1]]
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
-        state, place = self._fitted(), resolve_device(device)
+        state, place = self._fitted(), gpu_of(device)
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         return self.by_rating(state, asked, n, exclude_seen, allowed, place)
 
     def by_rating(
-        self, state: FittedState, asked: np.ndarray, n: int, exclude_seen: bool, allowed: Allowed, place: torch.device
+        self,
+        state: FittedState,
+        asked: np.ndarray,
+        n: int,
+        exclude_seen: bool,
+        allowed: Allowed,
+        place: torch.device | None,
     ) -> pd.DataFrame:
         """The lists of `recommend` by scores."""
         length = list_length(n, allowed.n_left)

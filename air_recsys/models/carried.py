@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import (
-    CPU,
     FEW_CANDIDATES,
     N_CANDIDATES,
     Agreement,
@@ -24,6 +22,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Side
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import in_workers
 from air_recsys.training.ranks import ALONE, Ranks
 
@@ -184,7 +183,7 @@ def agreements(
     factors: Factors,
     n_edges: tuple[int, int],
     ranks: Ranks = ALONE,
-    device: torch.device = CPU,
+    device: torch.device | str = "cpu",
 ) -> tuple[Agreement | None, Agreement | None]:
     """The graphs of users and of items by agreement; ratings count by the root of their weights.
 

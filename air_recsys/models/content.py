@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.spatial.distance import cdist
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.storage.threads import one_thread
@@ -153,4 +152,6 @@ def some_with_likes(data: Interactions) -> np.ndarray:
 
 def _covariance(first: np.ndarray, second: np.ndarray, width: float) -> np.ndarray:
     """The covariance of rows with these features, (n, m)."""
+    from scipy.spatial.distance import cdist
+
     return np.exp(cdist(first, second, "sqeuclidean") / -width) + 1.0

@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import ndtr
 
 from air_recsys.exceptions import NotFittedError
@@ -381,7 +380,7 @@ class PredictsDeviations(Recommender):
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, user_id)
         length, place = list_length(n, allowed.n_left), np.zeros(1, dtype=np.int64)
         found, products = best_items_of(
-            state, user, place, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
+            state, user, place, n=length, exclude_seen=exclude_seen, device=None, allowed=allowed
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
         scores = list_scores(state, user, products[:, : places.size], self.clips)[0]

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.columns import as_timestamps
 from air_recsys.exceptions import DataError
@@ -29,26 +28,25 @@ class LearnedDrift(NamedTuple):
     def at(self, users: np.ndarray, items: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The change of the score of each pair at its time, and the variance of that, (n,) each."""
         mean, variance = np.zeros(len(times)), np.zeros(len(times))
-        moments = torch.as_tensor(np.asarray(times, dtype=np.float64))
         for index, processes in ((users, self.users), (items, self.items)):
-            rows = torch.as_tensor(np.asarray(index, dtype=np.int64))
+            rows = np.asarray(index, dtype=np.int64)
             for process in processes:
-                found, spread = process.at(rows, moments)
-                mean, variance = mean + found.numpy(), variance + spread.numpy()
+                found, spread = process.at(rows, np.asarray(times, dtype=np.float64))
+                mean, variance = mean + found, variance + spread
         return self.unit * mean, self.unit**2 * variance
 
     def variances(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The variance of what is added to each pair at a time that is not known, (n,)."""
         variance = np.zeros(len(users))
         for index, processes in ((users, self.users), (items, self.items)):
-            rows = torch.as_tensor(np.asarray(index, dtype=np.int64))
+            rows = np.asarray(index, dtype=np.int64)
             for process in processes:
-                variance = variance + process.strengths(rows).numpy()
+                variance = variance + process.strengths(rows)
         return self.unit**2 * variance
 
     def covariance(self, user: int, times: np.ndarray) -> np.ndarray:
         """The covariance of what a user's processes add at times before any rating, (k, k)."""
-        apart, row = np.abs(times[:, None] - times), torch.tensor([user])
+        apart, row = np.abs(times[:, None] - times), np.array([user])
         parts = [float(each.strengths(row)[0]) * np.exp(-apart / each.scale) for each in self.users]
         return self.unit**2 * np.sum(parts, axis=0) if parts else np.zeros_like(apart)
 
@@ -56,7 +54,7 @@ class LearnedDrift(NamedTuple):
         """The same of some users and items, with what is left of the training's span in the times of their ratings."""
         span = max(self.span[0], float(times.min())), min(self.span[1], float(times.max()))
         kept = [
-            [part for process in of_side if len((part := process.of_rows(torch.from_numpy(rows))).keys)]
+            [part for process in of_side if len((part := process.of_rows(rows)).keys)]
             for of_side, rows in ((self.users, users), (self.items, items))
         ]
         return LearnedDrift(self.unit, span, *kept)
@@ -96,13 +94,8 @@ class LearnedDrift(NamedTuple):
             numbers = [(each.first, each.n_moments, each.scale, each.strength) for each in processes]
             arrays[f"{_PREFIX}{side}_processes"] = np.array(numbers, dtype=np.float64).reshape(-1, 4)
             for number, each in enumerate(processes):
-                tensors = {
-                    "keys": each.keys,
-                    "means": each.mean,
-                    "spreads": each.spread,
-                    "scales": each.scales,
-                }
-                arrays |= {f"{_PREFIX}{side}_{number}_{name}": part.numpy() for name, part in tensors.items()}
+                parts = {"keys": each.keys, "means": each.mean, "spreads": each.spread, "scales": each.scales}
+                arrays |= {f"{_PREFIX}{side}_{number}_{name}": part for name, part in parts.items()}
         return arrays
 
     @classmethod
@@ -133,6 +126,5 @@ def _processes(arrays: Mapping[str, np.ndarray], name: str) -> list[Moments]:
             raise ValueError(f"expected a mean and a variance of each moment of {name}{number}, found others")
         if min(n_moments, scale, strength) <= 0 or scales.ndim != 1 or not (scales > 0).all():
             raise ValueError(f"expected numbers above 0 in {name}processes, found {[n_moments, scale, strength]}")
-        tensors = torch.as_tensor(keys), torch.as_tensor(means), torch.as_tensor(spreads)
-        found.append(Moments(*tensors, first, int(n_moments), scale, strength, torch.as_tensor(scales)))
+        found.append(Moments(keys, means, spreads, first, int(n_moments), scale, strength, scales))
     return found

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from sklearn import get_config
-from sklearn.utils import estimator_html_repr
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError
@@ -138,11 +136,15 @@ class FittedModel(Pickled):
         """HTML for notebooks: of a fitted model what was read and learned, else scikit-learn's diagram."""
         state = self._state
         if state is None:
+            from sklearn.utils import estimator_html_repr
+
             return estimator_html_repr(self)
         return model_card(repr(self), state, getattr(self, "search_line_", ""))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Text, and HTML unless scikit-learn is set to ``display="text"``; notebooks look here first."""
+        from sklearn import get_config
+
         shown = {"text/plain": repr(self)}
         return shown | ({"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {})
 

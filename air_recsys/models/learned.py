@@ -10,12 +10,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
-from torch.nn import functional
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.rows import Side
+from air_recsys.storage.lazy import functional, torch
 from air_recsys.storage.threads import in_workers, torch_threads
 from air_recsys.training import Record
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import ndtr
 
 from air_recsys.data.ids import asked_ids
@@ -21,7 +20,7 @@ from air_recsys.models.ranking.lists import Popular, best_items_of, first_of, re
 from air_recsys.models.rating_values import MOST_VALUES, RatingValues
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.taking import FEWEST, HIDDEN, LENGTH, Taking, learned
-from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.devices import gpu_of
 from air_recsys.splits import user_holdout
 from air_recsys.storage.threads import threads
 from air_recsys.storage.validation import check_choice
@@ -84,7 +83,7 @@ class ListsByTaking(PredictsDeviations):
         state, asked = self._fitted(), asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length = list_length(n, allowed.n_left)
-        place = resolve_device(device)
+        place = gpu_of(device)
         if (by := self._ranked_by(state, rank_by)) == "rating":
             return self.by_rating(state, asked, n, exclude_seen, allowed, place)
         state = self._measured(state)
@@ -161,7 +160,7 @@ class ListsByTaking(PredictsDeviations):
         return whole if side is None else state.once("taking", lambda: whole.of_new(state.data, side))
 
     def _learned(self, state: FittedState) -> Taking:
-        data, cpu = state.data, torch.device("cpu")
+        data = state.data
         if data.n_ratings < FEWEST or np.bincount(data.user_index).max() < 1 / HIDDEN:
             return Taking.of(data)
         split = user_holdout(data, HIDDEN, 0)
@@ -172,7 +171,7 @@ class ListsByTaking(PredictsDeviations):
         n, every = min(LENGTH, data.n_items), Allowed(data.n_items)
 
         def by_rating(users: np.ndarray) -> np.ndarray:
-            how: dict[str, Any] = {"n": n, "exclude_seen": True, "device": cpu, "allowed": every}
+            how: dict[str, Any] = {"n": n, "exclude_seen": True, "device": None, "allowed": every}
             return best_items_of(of_part, users, np.arange(users.size), **how)[0]
 
         return learned(data, split, partial(again._liking, of_part), by_rating)

@@ -94,10 +94,10 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
             "expected a model without kernels of given similarities, found one with them: fold_in solves it in Python"
         )
     arrays, n_items = equations.arrays, state.data.n_items
-    draws = arrays.known("user", np.arange(n_items), new=True)
-    covariances = draws[0].columns.covariance
+    draws = arrays.draws("user", np.arange(n_items), new=True)
+    covariances = draws[0].covariances
     k, n_known = arrays.user_basis.shape[1], arrays.n_known("user")
-    weights = np.stack([_with_a_degree(draw.weights.numpy()) for draw in draws])
+    weights = np.stack([_with_a_degree(draw.weights) for draw in draws])
     weights = np.delete(weights, slice(k, k + n_known), axis=1)  # new users are average in what is known of users
     basis = arrays.user_basis.astype(np.float64)
     if len(draws) == 1 and k > weights.shape[2]:
@@ -107,12 +107,12 @@ def portable_posterior(state: FittedState, equations: PosteriorRows, solver: Pos
         "unit": float(arrays.scales[0]),
         "mean": float(state.factors.mean),
         "log_degree": float(arrays.log_degrees[0]),
-        "items": np.stack([draw.columns.mean.numpy() for draw in draws]),
-        "covariances": None if covariances is None else covariances.numpy(),
-        "noise": draws[0].noise.numpy(),
+        "items": np.stack([draw.means for draw in draws]),
+        "covariances": covariances,
+        "noise": draws[0].noise,
         "basis": basis,
         "weights": weights,
-        "precisions": np.stack([draw.precision.numpy() for draw in draws]),
+        "precisions": np.stack([draw.precision for draw in draws]),
         **dict.fromkeys(("factors", "biases", "maps", "errors", "shifts", "spreads")),
         **dict.fromkeys(("strength", "near_starts", "near_items", "near_weights", "near_features", "lasting")),
     }

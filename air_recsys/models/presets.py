@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
-
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.solvers import AUTO, SOLVERS, Solver, as_solver, parameter_names, with_overrides
+from air_recsys.storage.estimator import Estimator
 from air_recsys.storage.validation import check_choice
 
 
@@ -160,7 +159,7 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
     return model | {"solver": with_overrides(_of_preset(chosen, solver, others), others)}
 
 
-def routed(model: BaseEstimator, settings: Mapping[str, Any]) -> dict[str, Any]:
+def routed(model: Estimator, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Plain settings of a model and of its solver as `set_params` takes them."""
     own = model.get_params(deep=False)
     others = {name: value for name, value in settings.items() if name not in own}

@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from air_recsys.data.ids import close_names
 from air_recsys.exceptions import ParameterError
+from air_recsys.storage.estimator import Estimator
 from air_recsys.storage.validation import check_integer, check_parameters, check_real, choice, flag, integer, real
 from air_recsys.training.plan import SCHEDULES
 
@@ -28,7 +28,7 @@ SWEEPS = 12
 _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
-class Solver(BaseEstimator):
+class Solver(Estimator):
     """A method that computes the factors of `AIR`: the base of `Adam`, `Variational` and `Langevin`."""
 
     name: ClassVar[str]  # the shorthand, AIR(solver="adam")
@@ -321,8 +321,7 @@ def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
     for name in overrides:
         if name not in own:
             raise ParameterError(_not_read(type(solver), name))
-    copied: Any = clone(solver)
-    return copied.set_params(**overrides)
+    return type(solver)(**solver.get_params(deep=False) | dict(overrides))
 
 
 def parameter_names(kind: Any) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
@@ -95,7 +94,7 @@ class TrainedRecommender(SolvesRows):
     validation_fraction: float = real(0.0, maximum=0.9)
     patience: int | None = integer(None, minimum=1, besides=(None,))
     clip: bool | str = choice(False, (True, False, BINARY))
-    dtype: str = choice("float32", list(DTYPES))
+    dtype: str = choice("float32", DTYPES)
     device: str = "auto"
     random_state: RandomState = None
     max_memory: int | str | None = None
@@ -436,6 +435,8 @@ class TrainedRecommender(SolvesRows):
 
     def trained_again(self, state: FittedState, part: Interactions) -> Self:
         """A model with the settings of this one, trained on a part of its ratings."""
+        from sklearn.base import clone
+
         again: Any = clone(self.settled(state.chosen.values))
         again.set_params(validation_fraction=0.0, patience=None, clip=False)
         low, high = state.origin.rating_scale

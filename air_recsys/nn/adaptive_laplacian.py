@@ -16,9 +16,6 @@ import math
 from typing import Protocol
 
 import scipy.sparse as sp
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.graphs.candidates import search_for
 from air_recsys.graphs.laplacian import (
@@ -28,7 +25,8 @@ from air_recsys.graphs.laplacian import (
     squared_distances,
     squared_norms,
 )
-from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph, without_warning
+from air_recsys.storage.lazy import Tensor, functional, torch
 
 _SPARSE_BELOW = 0.05
 
@@ -273,6 +271,7 @@ class FixedLaplacian(AdaptiveLaplacian):
         size = len(adjacency.indptr) - 1
         # A product with a sparse matrix is faster where few entries are stored.
         if adjacency.nnz < _SPARSE_BELOW * size**2:
+            without_warning()
             ordered = adjacency.sorted_indices()
             entries = map(torch.from_numpy, (ordered.indptr, ordered.indices, ordered.data))
             self._weights = torch.sparse_csr_tensor(*entries, size=(size, size), dtype=dtype, device=device)

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch.nn import functional
 
 from air_recsys.nn.adaptive_laplacian import (
     AdaptiveLaplacian,
@@ -29,6 +27,7 @@ from air_recsys.nn.objective import (
 )
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.terms import Term, TotalVariation, Transform, TransformedEnergy
+from air_recsys.storage.lazy import functional, torch
 
 
 class TransformedGraph(NamedTuple):

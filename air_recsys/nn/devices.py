@@ -16,16 +16,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.backends import mkldnn
-
 from air_recsys.exceptions import DeviceError, ParameterError
+from air_recsys.storage.lazy import Tensor, is_installed, torch
 
 _LOGGER = logging.getLogger("air_recsys")
 _SMALLEST = 128  # rows and columns from which on oneDNN is the faster one
 _EXACT = 1e-6  # of the sum of absolute products; float32 rounds to 6e-8, bfloat16 to 4e-3
-_MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 
 
 def resolve_device(device: str) -> torch.device:
@@ -41,6 +37,15 @@ def resolve_device(device: str) -> torch.device:
     if chosen.type == "cuda" and (chosen.index or 0) >= count:
         raise DeviceError(f"device={device!r} was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'")
     return chosen
+
+
+def gpu_of(device: str) -> torch.device | None:
+    """The GPU of a name; None where that means the CPU, which needs no torch."""
+    check_device_name(device)
+    if device == "cpu" or (device == "auto" and not is_installed()):
+        return None
+    chosen = resolve_device(device)
+    return None if chosen.type == "cpu" else chosen
 
 
 def device_or_cpu(name: str | None) -> torch.device:
@@ -86,7 +91,7 @@ def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
 @cache
 def rounds_as_float32() -> bool:
     """Whether oneDNN is available and keeps float32 where it may round to bfloat16."""
-    if _MATMUL is None or not mkldnn.is_available():
+    if _switch() is None or not torch.backends.mkldnn.is_available():
         return False
     left, right = torch.randn(2, 256, 256, generator=torch.Generator().manual_seed(0))
     bound = _EXACT * (left.abs() @ right.abs()).double()
@@ -98,11 +103,15 @@ def rounds_as_float32() -> bool:
     return True
 
 
+def _switch() -> Any:
+    return getattr(torch.backends.mkldnn, "matmul", None)  # torch < 2.9 has none
+
+
 @contextmanager
 def _onednn() -> Iterator[None]:
-    before = _MATMUL.fp32_precision
-    _MATMUL.fp32_precision = "bf16"
+    switch = _switch()
+    before, switch.fp32_precision = switch.fp32_precision, "bf16"
     try:
         yield
     finally:
-        _MATMUL.fp32_precision = before
+        switch.fp32_precision = before

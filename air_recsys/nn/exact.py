@@ -10,11 +10,9 @@ from the X before, so a few products are enough.
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.objective import FullWidthObjective, Graph, Objective
 from air_recsys.nn.terms import Quadratic, TotalVariation
+from air_recsys.storage.lazy import Tensor, torch
 
 _PRODUCTS = 10
 

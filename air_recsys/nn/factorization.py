@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from air_recsys.storage.lazy import Tensor, torch
 
 
 class DeepFactorization:

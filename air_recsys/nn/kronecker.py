@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-import torch
 
 from air_recsys.graphs import laplacian
+from air_recsys.storage.lazy import torch
 
 Apply = Callable[[np.ndarray], np.ndarray]
 _ACCURACY, _STEPS = 1e-8, 100  # of the residuals, for the smallest noise; more steps make no better scores

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 _STEPS = 4
 _MOST_INFLUENCE = 0.95  # of a value on its own score
@@ -66,6 +65,8 @@ def weighed(rows: list[LeftOut]) -> Weighed:
     >>> bool(weighed(rows).weights[0] > 1)
     True
     """
+    from scipy.optimize import lsq_linear
+
     weights = np.zeros(len(rows[0].kernels) if rows else 0)
     if not weights.size:
         return Weighed(weights, 0.0)

@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import torch
-
 from air_recsys.graphs.agreement import FEW_CANDIDATES, N_CANDIDATES
 from air_recsys.nn.build import Settings
 from air_recsys.nn.captured import MOST_BYTES, MOST_ENTRIES
 from air_recsys.nn.drift.drift import LOOKED_AT
 from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUMS, TABLE
 from air_recsys.nn.posterior.triangles import size_of
+from air_recsys.storage.lazy import torch
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size

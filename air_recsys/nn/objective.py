@@ -19,14 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.devices import fast_products
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.terms import Term
+from air_recsys.storage.lazy import Tensor, torch
 
 State = list[Tensor | dict[str, Tensor]]
 """Copies of the model parameters, then the state of each graph."""
@@ -187,7 +185,7 @@ class Objective:
         """Go back to what `state` returned, or raise `ValueError` for other types and shapes, as from a file."""
         plain = self.model_parameters()
         for tensor, saved in zip(plain, state[: len(plain)], strict=True):
-            if not isinstance(saved, Tensor) or saved.shape != tensor.shape:
+            if not isinstance(saved, torch.Tensor) or saved.shape != tensor.shape:
                 raise ValueError(f"expected a tensor of shape {tuple(tensor.shape)}")
             tensor.copy_(saved)
         for laplacian, saved in zip(self.laplacians, state[len(plain) :], strict=True):

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.nn.sums import row_sums
+from air_recsys.storage.lazy import Tensor, functional, torch
 
-with warnings.catch_warnings():
-    # torch warns once per process that its CSR layout is in beta; the two calls used here are tested.
-    warnings.simplefilter("ignore")
-    torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
+
+@cache
+def without_warning() -> None:
+    """Let torch say unheard, once per process, that its CSR layout is in beta: the calls that are used are tested."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
 
 
 class SparsePattern:
@@ -38,6 +40,7 @@ class SparsePattern:
     """
 
     def __init__(self, row_starts: Tensor, columns: Tensor, n_columns: int) -> None:
+        without_warning()
         self.shape = (row_starts.numel() - 1, n_columns)
         # 32 bits, where they are enough, halve the memory traffic.
         index = torch.int32 if max(columns.numel(), *self.shape) < 2**31 else torch.int64

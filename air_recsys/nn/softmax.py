@@ -25,12 +25,9 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
-
 from air_recsys.nn.devices import fast_products
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.storage.lazy import Tensor, functional, torch
 from air_recsys.storage.threads import in_workers, torch_threads
 
 _CHUNK_ENTRIES = 10_000_000  # exponentials held at a time
@@ -70,7 +67,7 @@ class ColumnFactors(NamedTuple):
 
     def units(self) -> Tensor:
         """The targets, those of neighbours in them, of length 1, (n, r)."""
-        return normalize(self.spread(self.targets), dim=1)
+        return functional.normalize(self.spread(self.targets), dim=1)
 
     def row_sums(self, rows: SparsePattern, values: Tensor) -> Tensor:
         """The sums that rows are made of, u before it is brought to length 1; (b, r)."""

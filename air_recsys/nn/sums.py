@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import cache
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+from air_recsys.storage.lazy import Tensor, functional, torch
 
 Sums = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 _LOGGER = logging.getLogger("air_recsys")

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
+from air_recsys.storage.lazy import Tensor, torch
 
 Transform = Callable[[Tensor], Tensor]
 """The map from X (m, n) to the rows (p, d) whose graph is learned; differentiable by torch."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.graph_quality import counts_and_means, exposure, rated_rows
@@ -71,6 +70,8 @@ def graph_content(
 
 def matched(labels: list[int], reference: list[int]) -> np.ndarray:
     """Return the labels renamed so that as many nodes as possible have the label of `reference`."""
+    from scipy.optimize import linear_sum_assignment
+
     own, other = np.array(labels, dtype=np.int64), np.array(reference, dtype=np.int64)
     size = max(own.max(initial=-1), other.max(initial=-1)) + 1
     both = (own >= 0) & (other >= 0)

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
@@ -19,6 +18,7 @@ from air_recsys.report.content import community_names, shown_part
 from air_recsys.report.document import Markup, element, gallery, picture, section, table
 from air_recsys.report.plots import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
 from air_recsys.report.sections import Name, note
+from air_recsys.storage.estimator import Estimator
 
 _MOST_EFFECTS = 12
 _SIDES: tuple[Literal["user", "item"], ...] = ("user", "item")
@@ -169,7 +169,7 @@ def _distributions(graph: SimilarityGraph) -> list[Markup]:
     return [degrees, picture(panel(plot_weights, graph), text, "Weights of the edges.")]
 
 
-def parameters_section(model: BaseEstimator) -> Markup:
+def parameters_section(model: Estimator) -> Markup:
     """Return the parameters that differ from the nearest preset or from the defaults, and the others folded away."""
     given = _values(model)
     name, expected = _nearest(model, given)
@@ -188,14 +188,14 @@ def parameters_section(model: BaseEstimator) -> Markup:
     return section("parameters", "Parameters", *parts)
 
 
-def _values(model: BaseEstimator) -> dict[str, Any]:
+def _values(model: Estimator) -> dict[str, Any]:
     """Return all parameters, those of a solver in the place of the solver."""
     values = model.get_params(deep=True)
     nested = {key.partition("__")[0] for key in values if "__" in key}
     return {key: type(value).__name__ if key in nested else value for key, value in values.items()}
 
 
-def _nearest(model: BaseEstimator, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _nearest(model: Estimator, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the start that the fewest parameters differ from, as people write it, and its parameters."""
     kind = type(model)
     starts: dict[str, Any] = {f"{kind.__name__}()": kind()}

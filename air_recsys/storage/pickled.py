@@ -6,14 +6,13 @@ import sys
 import warnings
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from air_recsys.exceptions import DataWarning
+from air_recsys.storage.estimator import Estimator
 
 _VERSION = "_air_recsys_version"
 
 
-class Pickled(BaseEstimator):
+class Pickled(Estimator):
     """An estimator that warns where a pickle of another version is read, as those of scikit-learn do."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,10 +25,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import torch
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from air_recsys.exceptions import ParameterWarning
+from air_recsys.storage.lazy import WHEN_LOADED, is_loaded, torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -78,24 +78,43 @@ class _Numbers:
     def __enter__(self) -> None:
         with self._lock:
             if not self.users:
-                self.before = torch.get_num_threads()
+                self.before = _of_torch()
                 libraries = _linear_algebra(len(sys.modules))
                 self._blas = [(each, each.num_threads) for each in libraries]
                 _set_blas((each, 1) for each in libraries)
             self.users += 1
-            torch.set_num_threads(1)
+            _set_torch(1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self.users -= 1
             if not self.users:
-                torch.set_num_threads(self.before)
+                _set_torch(self.before)
                 _set_blas(self._blas)
 
     def own(self) -> int:
         """The number of the calling thread; a new one would start with the one that is held."""
-        found = torch.get_num_threads()
+        found = _of_torch()
         return self.before if self.users and found == 1 and not _THREAD.alone else found
+
+
+def _of_torch() -> int:
+    """The threads of torch, or those that it would start with."""
+    if is_loaded():
+        return torch.get_num_threads()
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(asked) if asked.isdecimal() and int(asked) else cores()
+
+
+def _set_torch(number: int) -> None:
+    if is_loaded():
+        torch.set_num_threads(number)
+
+
+def _hold_torch() -> None:
+    """Give torch, which was loaded just now, one thread where all have one."""
+    if _NUMBERS.users:
+        torch.set_num_threads(1)
 
 
 @lru_cache(1)
@@ -133,9 +152,10 @@ def _start_anew() -> None:
     global _NUMBERS
     _NUMBERS, _THREAD.alone = _Numbers(), False
     _WORKERS.set(None)
-    torch.set_num_threads(1)
+    _set_torch(1)
 
 
+WHEN_LOADED.append(_hold_torch)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
 
@@ -188,7 +208,7 @@ def torch_threads(number: int) -> Iterator[None]:
 
 def _set_own(number: int) -> None:
     """Give torch so many threads in the calling thread; the numbers of all stay where others hold them."""
-    if number != torch.get_num_threads():
+    if is_loaded() and number != torch.get_num_threads():
         if _NUMBERS.users:
             threadpool_limits(number, user_api="openmp")
         else:

@@ -12,11 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.held_files import HeldError, HeldFile, hold
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.reading import checked_csr, parse_json
 from air_recsys.storage.tensor_files import DamagedError, TensorFile, header_of, tensor_chunks
 from air_recsys.storage.validation import check_integer, check_path
@@ -148,12 +147,12 @@ def _packed(value: Any, tensors: dict[str, np.ndarray]) -> Any:
         return {"": {name: _packed(entry, tensors) for name, entry in value.items()}}
     if isinstance(value, list | tuple):
         return [_packed(entry, tensors) for entry in value]
-    if isinstance(value, Tensor | np.ndarray):
+    if isinstance(value, torch.Tensor | np.ndarray):
         name = str(len(tensors))
-        tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
+        tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
         order = sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
         tensors[name] = tensor.detach().cpu().permute(order).contiguous().numpy()
-        return {_TENSOR if isinstance(value, Tensor) else _ARRAY: [name, order]}
+        return {_TENSOR if isinstance(value, torch.Tensor) else _ARRAY: [name, order]}
     if isinstance(value, sp.csr_array):
         return {_MATRIX: _packed([value.data, value.indices, value.indptr, value.shape], tensors)}
     return value.item() if isinstance(value, np.generic) else value

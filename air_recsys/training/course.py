@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
 from air_recsys.nn.memory import is_of_memory
+from air_recsys.storage.lazy import without_gradients
 from air_recsys.storage.progress import messages_beside, progress_bar
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.interrupts import interruptible, interruption
 from air_recsys.training.trainer import Callback, Fault, Measures, Record, Remembered, Result, Trainer
 
 
-@torch.no_grad()
+@without_gradients
 def train(
     trainer: Trainer,
     *,

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.exact import exact_epoch
 from air_recsys.nn.objective import Objective, Observations, State
+from air_recsys.storage.lazy import Tensor, torch, without_gradients
 from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
 from air_recsys.training.steps import make_stepper, moments_of
 from air_recsys.training.trainer import Adjacencies, Measures, Record, Trainer
@@ -40,7 +38,7 @@ class GradientDescent(Trainer):
 
     unit, first_record, checks_steps = "epoch", 0, False
 
-    @torch.no_grad()
+    @without_gradients
     def __init__(
         self,
         objective: Objective,
@@ -110,7 +108,7 @@ class GradientDescent(Trainer):
             self._stepper.forget()
         for logits, carry in refreshed:
             for moment in self.optimizer.state[logits].values():
-                if isinstance(moment, Tensor) and moment.shape == logits.shape:
+                if isinstance(moment, torch.Tensor) and moment.shape == logits.shape:
                     moment.copy_(carry(moment))
 
     def _learning_rate(self, epoch: float) -> float:

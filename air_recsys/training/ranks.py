@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+
+from air_recsys.storage.lazy import Tensor
 
 
 class Ranks:

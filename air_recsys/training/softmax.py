@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, Softmax, softmax
+from air_recsys.storage.lazy import torch, without_gradients
 from air_recsys.training.plan import linear
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.steps import moments_of
@@ -79,7 +79,7 @@ class SoftmaxTrainer(Trainer):
         self._batches = itertools.islice(_batches(self._pattern, self._training.batch_rows, self._seed), step, None)
         self._samples = itertools.islice(_samples(self._pattern, self._seed, device), step, None)
 
-    @torch.no_grad()
+    @without_gradients
     def advance(self, position: int) -> None:
         """Take the step from `position` to the next one; none where no row has a column."""
         training, trained = self._training, (self.factors.sources, self.factors.targets)
@@ -124,7 +124,7 @@ class SoftmaxTrainer(Trainer):
         """The sources and the targets."""
         return {"sources": self.factors.sources.clone(), "targets": self.factors.targets.clone()}
 
-    @torch.no_grad()
+    @without_gradients
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Go back to what `state` returned, perhaps read from a file since; raise `ValueError` if it does not fit."""
         for name in ("sources", "targets"):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.captured import MOST_ENTRIES, Replayed
 from air_recsys.nn.objective import Objective
+from air_recsys.storage.lazy import Tensor, torch
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:

@@ -62,7 +62,7 @@ def test_a_library_that_rounds_to_bfloat16_is_not_taken_and_a_torch_without_the_
         return multiply(left, right)
 
     multiply = torch.Tensor.__matmul__
-    monkeypatch.setattr(devices, "_MATMUL", kind)
+    monkeypatch.setattr(devices, "_switch", lambda: kind)
     monkeypatch.setattr(torch.Tensor, "__matmul__", rounded)
     rounds_as_float32.cache_clear()
     try:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.spatial.distance import pdist
 
 from air_recsys.data.sets.monti import SPLIT, check_split, read_matlab
 from air_recsys.data.sets.planted import check_groups
@@ -180,6 +179,8 @@ def _draw_table(n_user_groups: int, n_item_groups: int, generator: np.random.Gen
 
 def _separation(table: np.ndarray) -> float:
     """Return the root mean square difference of the two closest groups, of users or of items."""
+    from scipy.spatial.distance import pdist
+
     return min(pdist(side).min() / np.sqrt(side.shape[1]) for side in (table, table.T))
 
 

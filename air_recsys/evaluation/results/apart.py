@@ -13,10 +13,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Self
 
-import torch
-
 from air_recsys.evaluation.results import peak_memory
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_integer
 
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

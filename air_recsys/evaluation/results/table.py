@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.writing import check_folder, replace_file
 
 _PACKAGES = (

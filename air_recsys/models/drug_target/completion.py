@@ -28,28 +28,30 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from air_recsys.metrics import average_precision
+from air_recsys.nn.devices import gpu_of
+from air_recsys.storage.arrays import Array, in_numpy, library_of, like
+from air_recsys.storage.lazy import torch
 
 _MOST_BORDERED = 2**22  # numbers
 _NEGATIVE = 1e-9  # eigenvalues down to this are rounding
-Graphs = tuple[torch.Tensor | None, torch.Tensor | None]  # similarities of rows (m, m) and of columns (n, n)
+Graphs = tuple[Array | None, Array | None]  # similarities of rows (m, m) and of columns (n, n)
 
 
 class Spectrum(NamedTuple):
     """Eigenvectors of both graphs, and what a round keeps of each of their products."""
 
-    rows: torch.Tensor  # (m, m)
-    columns: torch.Tensor  # (n, n)
-    shares: torch.Tensor  # (m, n), in [0, 1)
-    values: tuple[torch.Tensor, torch.Tensor]  # eigenvalues of both graphs, (m,) and (n,)
+    rows: Array  # (m, m)
+    columns: Array  # (n, n)
+    shares: Array  # (m, n), in [0, 1)
+    values: tuple[Array, Array]  # eigenvalues of both graphs, (m,) and (n,)
 
     def turned(self) -> Spectrum:
         """Return the same of the transposed matrix."""
         return Spectrum(self.columns, self.rows, self.shares.T, (self.values[1], self.values[0]))
 
-    def smooth(self, values: torch.Tensor) -> torch.Tensor:
+    def smooth(self, values: Array) -> Array:
         """Return the X of the module's first step for an R."""
         return self.rows @ ((self.rows.T @ values @ self.columns) * self.shares) @ self.columns.T
 
@@ -58,9 +60,9 @@ class Spectrum(NamedTuple):
 class Completed:
     """The result of the rounds."""
 
-    scores: torch.Tensor  # X, (m, n)
-    filled: torch.Tensor  # R, (m, n): recorded values, completed where missing
-    smoothed: torch.Tensor  # the R before, that X is made of, (m, n)
+    scores: Array  # X, (m, n)
+    filled: Array  # R, (m, n): recorded values, completed where missing
+    smoothed: Array  # the R before, that X is made of, (m, n)
     make: Callable[[], Spectrum]  # of the graphs that made X of it
 
     @cached_property
@@ -69,7 +71,7 @@ class Completed:
         return self.make()
 
     @cached_property
-    def rotated(self) -> torch.Tensor:
+    def rotated(self) -> Array:
         """What X is made of, in the eigenvectors of both graphs, (m, n)."""
         return self.spectrum.rows.T @ self.smoothed @ self.spectrum.columns
 
@@ -80,15 +82,17 @@ class Completed:
     def objective(self) -> tuple[float, float]:
         """Return what X minimises: its distance to R, squared, and that with the term of the graphs."""
         apart = self.smoothed - self.scores
-        return float(apart.square().sum()), float((apart * self.smoothed).sum())
+        return float((apart * apart).sum()), float((apart * self.smoothed).sum())
 
     def on_host(self) -> Completed:
         """Return the same in the memory of the processor."""
-        if self.scores.device.type == "cpu":
+        if isinstance(self.scores, np.ndarray):
             return self
         rows, columns, shares, (left, right) = self.spectrum
-        spectrum = Spectrum(rows.cpu(), columns.cpu(), shares.cpu(), (left.cpu(), right.cpu()))
-        return Completed(self.scores.cpu(), self.filled.cpu(), self.smoothed.cpu(), lambda: spectrum)
+        values = in_numpy(left), in_numpy(right)
+        spectrum = Spectrum(in_numpy(rows), in_numpy(columns), in_numpy(shares), values)
+        scores, filled, smoothed = map(in_numpy, (self.scores, self.filled, self.smoothed))
+        return Completed(scores, filled, smoothed, lambda: spectrum)
 
 
 def complete(
@@ -126,20 +130,20 @@ def complete(
     watch : callable
         Called with the number of rounds that are done and their result; they end where it returns True.
     """
-    shown = torch.from_numpy(weights).to(device)
-    recorded = torch.from_numpy(weights * values).to(device)
-    given = tuple(None if each is None else torch.from_numpy(each).to(recorded) for each in similarities)
+    place: Array = np.empty(0) if (gpu := gpu_of(device)) is None else torch.empty(0, device=gpu)
+    shown, recorded = like(place, weights), like(place, weights * values)
+    given = tuple(None if each is None else like(place, each.astype(values.dtype)) for each in similarities)
     settings = (given[0], given[1]), similarity_weight, noise, held
     completed, done = _round(recorded, recorded, shown, *settings), 1  # before the first one a missing entry is 0
-    while not watch(done, completed) and done < n_rounds and not torch.equal(completed.filled, completed.smoothed):
+    while not watch(done, completed) and done < n_rounds and not bool((completed.filled == completed.smoothed).all()):
         completed, done = _round(completed.filled, recorded, shown, *settings), done + 1
     return completed.on_host()
 
 
 def _round(
-    filled: torch.Tensor,
-    recorded: torch.Tensor,
-    shown: torch.Tensor,
+    filled: Array,
+    recorded: Array,
+    shown: Array,
     similarities: Graphs,
     similarity_weight: float,
     noise: float,
@@ -150,36 +154,38 @@ def _round(
         return _round_below(held, filled, recorded, shown, rows, similarity_weight, noise)
     found = spectrum(affinity(filled, rows, similarity_weight), affinity(filled.T, columns, similarity_weight), noise)
     scores = found.smooth(filled)
-    return Completed(scores, recorded + (1 - shown) * scores.clamp(0, 1), filled, lambda: found)
+    return Completed(scores, recorded + (1 - shown) * scores.clip(0, 1), filled, lambda: found)
 
 
 def _round_below(
     held: Completed,
-    filled: torch.Tensor,
-    recorded: torch.Tensor,
-    shown: torch.Tensor,
-    similarity: torch.Tensor | None,
+    filled: Array,
+    recorded: Array,
+    shown: Array,
+    similarity: Array | None,
     similarity_weight: float,
     noise: float,
 ) -> Completed:
     """A round of the rows below a completion that is held."""
     known = len(held.scores)
-    whole = torch.cat([held.smoothed, filled[known:]])
+    whole = np.concatenate([held.smoothed, filled[known:]])
     graph, before = affinity(whole, similarity, similarity_weight, known), held.spectrum
 
     def make() -> Spectrum:
-        left, vectors = torch.linalg.eigh(graph)
+        left, vectors = np.linalg.eigh(graph)
         shares = _shares(left, before.values[1], noise)
         return Spectrum(vectors, before.columns, shares, (left, before.values[1]))
 
     completed = Completed(whole, whole, whole, make)
     scores = _bordered(held, graph, filled[known:], noise)
     scores = completed.spectrum.smooth(whole)[known:] if scores is None else scores
-    after = recorded[known:] + (1 - shown[known:]) * scores.clamp(0, 1)
-    return replace(completed, scores=torch.cat([held.scores, scores]), filled=torch.cat([held.filled, after]))
+    after = recorded[known:] + (1 - shown[known:]) * scores.clip(0, 1)
+    return replace(
+        completed, scores=np.concatenate([held.scores, scores]), filled=np.concatenate([held.filled, after])
+    )
 
 
-def _bordered(held: Completed, graph: torch.Tensor, new: torch.Tensor, noise: float) -> torch.Tensor | None:
+def _bordered(held: Completed, graph: Array, new: Array, noise: float) -> Array | None:
     r"""Return the last rows of X by the spectrum of the first ones, without one of all, (k, n).
 
     In an eigenvector of the columns' graph of value :math:`\mu` the equations of a round are :math:`x = y - c z,\ (A +
@@ -191,16 +197,16 @@ def _bordered(held: Completed, graph: torch.Tensor, new: torch.Tensor, noise: fl
     if k**2 * len(right) > _MOST_BORDERED or left[0] < -_NEGATIVE:
         return None
     edges = before.rows.T @ graph[:known, known:]  # (m, k)
-    own = graph[known:, known:] + _NEGATIVE * torch.eye(k, dtype=graph.dtype)
-    if torch.linalg.eigvalsh(own - edges.T @ (edges / (left.clamp(min=0) + _NEGATIVE)[:, None]))[0] < 0:
+    own = graph[known:, known:] + _NEGATIVE * np.eye(k, dtype=graph.dtype)
+    if np.linalg.eigvalsh(own - edges.T @ (edges / (left.clip(min=0) + _NEGATIVE)[:, None]))[0] < 0:
         return None
     rotated = new @ before.columns
-    ratio = noise / right.clamp(min=torch.finfo(right.dtype).tiny ** 0.5)  # c, (n,)
-    inverse = 1 / (left.clamp(min=0)[:, None] + ratio)  # (m, n)
-    inner = torch.einsum("ia,ij,ib->jab", edges, inverse, edges)
-    inner = graph[known:, known:] + ratio[:, None, None] * torch.eye(k, dtype=graph.dtype) - inner  # (n, k, k)
+    ratio = noise / right.clip(min=np.finfo(right.dtype).tiny ** 0.5)  # c, (n,)
+    inverse = 1 / (left.clip(min=0)[:, None] + ratio)  # (m, n)
+    inner = np.einsum("ia,ij,ib->jab", edges, inverse, edges)
+    inner = graph[known:, known:] + ratio[:, None, None] * np.eye(k, dtype=graph.dtype) - inner  # (n, k, k)
     rest = rotated - edges.T @ (inverse * held.rotated)  # (k, n)
-    solved = torch.linalg.solve(inner, rest.T[:, :, None])[:, :, 0].T
+    solved = np.linalg.solve(inner, rest.T[:, :, None])[:, :, 0].T
     return ((rotated - ratio * solved) * (right > 0)) @ before.columns.T
 
 
@@ -216,29 +222,35 @@ def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
     (True, True)
     """
     rows, columns, shares, _ = completed.spectrum
-    weights = rows @ (torch.outer(rows[row], columns[column]) * shares) @ columns.T
-    return (completed.smoothed * weights).numpy()
+    weights = rows @ (np.outer(rows[row], columns[column]) * shares) @ columns.T
+    return completed.smoothed * weights
 
 
-def affinity(
-    rows: torch.Tensor, similarity: torch.Tensor | None, weight: float, known: int | None = None
-) -> torch.Tensor:
+def affinity(rows: Array, similarity: Array | None, weight: float, known: int | None = None) -> Array:
     """Return the graph A over rows (m, n), its diagonal included; shape (m, m). The known ones, the first, set tau."""
-    norms = rows.square().sum(dim=1)
-    learned = (rows @ rows.T).mul_(-2).add_(norms).add_(norms[:, None])  # squared distances, in place: it is large
-    learned.clamp_(min=0).fill_diagonal_(0)
-    learned.div_(-norms[:known].mean().clamp(min=torch.finfo(norms.dtype).tiny)).exp_()
-    return learned if similarity is None else learned.mul_(1 - weight).add_(similarity, alpha=weight)
+    library, norms, learned = library_of(rows), (rows * rows).sum(axis=1), rows @ rows.T
+    learned *= -2  # in place: it is large
+    learned += norms
+    learned += norms[:, None]  # squared distances
+    learned.clip(0, None, out=learned) if library is np else learned.clamp_(min=0)
+    own = like(rows, np.arange(len(rows)))
+    learned[own, own] = 0
+    learned /= -norms[:known].mean().clip(min=float(library.finfo(norms.dtype).tiny))
+    library.exp(learned, out=learned)
+    if similarity is not None:
+        learned *= 1 - weight
+        learned += weight * similarity
+    return learned
 
 
-def spectrum(rows: torch.Tensor, columns: torch.Tensor, noise: float) -> Spectrum:
+def spectrum(rows: Array, columns: Array, noise: float) -> Spectrum:
     """Return the spectrum of two graphs, (m, m) and (n, n); negative eigenvalues of a graph count as 0."""
-    (left, first), (right, second) = torch.linalg.eigh(rows), torch.linalg.eigh(columns)
+    (left, first), (right, second) = map(library_of(rows).linalg.eigh, (rows, columns))
     return Spectrum(first, second, _shares(left, right, noise), (left, right))
 
 
-def _shares(left: torch.Tensor, right: torch.Tensor, noise: float) -> torch.Tensor:
-    kept = torch.outer(left.clamp(min=0), right.clamp(min=0))
+def _shares(left: Array, right: Array, noise: float) -> Array:
+    kept = library_of(left).outer(left.clip(min=0), right.clip(min=0))
     return kept / (kept + noise)
 
 

@@ -65,6 +65,7 @@ from air_recsys.models.storage.contents import check_kept
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
+from air_recsys.storage.lazy import is_installed
 from air_recsys.storage.pickled import Pickled
 from air_recsys.storage.progress import progress_bar
 from air_recsys.storage.validation import check_choice, check_integer, check_parameters, check_real, integer, real
@@ -752,6 +753,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def _here(self) -> str:
         """Return the device of a model that may come from another machine."""
+        if not is_installed():
+            return "cpu"
         return str(resolve_device("auto") if self.device == "auto" else device_or_cpu(self.device))
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.described.sides import Described, Given, argument, as_given, ids_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, ParameterError, quoted
 from air_recsys.models.drug_target.completion import affinity, row_errors
+from air_recsys.storage.arrays import largest_of_rows
 
 
 class Same(TypedDict, total=False):
@@ -154,12 +154,12 @@ def adjacency_of(profiles: np.ndarray, similarity: np.ndarray | None, weight: fl
     >>> adjacency_of(np.eye(2), None, 0.5).round(3).tolist()
     [[0.0, 0.135], [0.135, 0.0]]
     """
-    given = None if similarity is None else torch.from_numpy(similarity)
-    dense = affinity(torch.from_numpy(profiles), given, weight).fill_diagonal_(0)
+    dense = affinity(profiles, similarity, weight)
+    np.fill_diagonal(dense, 0)
     n = len(dense)
     if n <= WHOLE:
-        return dense.numpy()
-    weights, places = (part.numpy().ravel() for part in dense.topk(_KEPT, dim=1))
+        return dense
+    weights, places = (part.ravel() for part in largest_of_rows(dense, _KEPT))
     kept = sp.csr_array((weights, (np.repeat(np.arange(n), _KEPT), places)), shape=(n, n))
     return sp.csr_array(kept.maximum(kept.T))
 

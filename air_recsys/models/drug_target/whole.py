@@ -14,6 +14,7 @@ from air_recsys.data.described.sides import Described
 from air_recsys.metrics import average_precision
 from air_recsys.models.drug_target.completion import Completed, Extension, complete, contributions
 from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, without
+from air_recsys.storage.arrays import in_numpy
 
 _ENOUGH, _REPEATS = 1000, 5  # interactions, of which a tenth is to be ranked
 
@@ -46,7 +47,7 @@ class Whole:
 
     def carried(self) -> np.ndarray:
         """Return the values of the block that the scores outside of it are made of."""
-        return ((self.block.scores + self.block.filled) / 2).numpy()
+        return (self.block.scores + self.block.filled) / 2
 
     @cached_property
     def extension(self) -> Extension:
@@ -124,7 +125,7 @@ def complete_all(
         held=held and held.block,
         **watched,
     )
-    scores, filled = completed.scores.numpy(), completed.filled.numpy()
+    scores, filled = completed.scores, completed.filled
     nothing = AllRows(sides.targets, np.zeros((0, int(sides.targets.sum()))))
     whole = Whole(scores, filled, known, None, completed, sides, nothing, nothing, inner, shown > shown.max() / 2)
     whole = replace(whole, columns=held.columns if held else whole.turned.followed())
@@ -144,7 +145,7 @@ def _extended(whole: Whole) -> Whole:
         return whole
     scores, block = whole.rows.of(whole.profiles), np.ix_(sides.drugs, sides.targets)
     filled = scores.clip(0, 1)
-    scores[block], filled[block] = whole.block.scores.numpy(), whole.block.filled.numpy()
+    scores[block], filled[block] = whole.block.scores, whole.block.filled
     return replace(whole, scores=scores, filled=filled)
 
 
@@ -371,5 +372,5 @@ def chosen_weight(
         for k, weight in enumerate(_WEIGHTS):
             settings = {"similarity_weight": weight, "noise": noise, "n_rounds": n_rounds}
             completed = complete(values, shown, similarities, **settings, device=device)
-            scores[k] += average_precision(labels, completed.scores.numpy().flat[hidden])
+            scores[k] += average_precision(labels, in_numpy(completed.scores).flat[hidden])
     return float(_WEIGHTS[int(np.argmax(scores))]) if scores.any() else 0.5

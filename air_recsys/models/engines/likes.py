@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.graph_ranker.hidden import MOST_SCORES
 from air_recsys.models.graph_ranker.regression import EDGES, MOST_EXACT, NEIGHBORS
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan
+from air_recsys.storage.lazy import torch
 
 _WORD = 4  # bytes of a number, and of an index
 _BLOCK = 8 * 4_000_000  # bytes of the products in a search for neighbours

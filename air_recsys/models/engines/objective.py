@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines.objective_rows import ObjectiveRows
-from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
+from air_recsys.models.engines.protocol import Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
@@ -35,6 +34,7 @@ from air_recsys.nn.build import Beside, Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
+from air_recsys.storage.lazy import torch, without_gradients
 from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import GradientDescent, Plan
 
@@ -291,7 +291,7 @@ class ObjectiveEngine:
         return users, items
 
     def _observations(self, data: Interactions, scaling: Scaling) -> Observations:
-        dtype, device = DTYPES[self.setup.dtype], self.device
+        dtype, device = getattr(torch, self.setup.dtype), self.device
         return observations(data.to_csr(), scaling.forward, dtype, device, data.weights_to_csr())
 
     def factors(self) -> Factors:
@@ -319,7 +319,7 @@ def _number(strength: float | str) -> float:
     return 0.0 if isinstance(strength, str) else strength
 
 
-@torch.no_grad()
+@without_gradients
 def factors_of(objective: Objective, scaling: Scaling) -> Factors:
     """The factors and biases of an objective, in the unit of the ratings."""
     left, right = (tensor.cpu().numpy() for tensor in objective.factorization.factors())

@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.data.features import Features
 from air_recsys.data.interactions import Extent, Interactions
@@ -19,7 +17,7 @@ from air_recsys.models.carried import agreements
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
-from air_recsys.models.engines.protocol import DTYPES, Setup, check_strengths, graph_form
+from air_recsys.models.engines.protocol import Setup, check_strengths, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
@@ -53,6 +51,7 @@ from air_recsys.nn.posterior.features import pattern_features, projection, with_
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import one_thread
 from air_recsys.training import PosteriorSweeps
 from air_recsys.training.trainer import Adjacencies
@@ -233,7 +232,7 @@ class PosteriorEngine:
 
     def _entries(self, training: Interactions) -> tuple[Observations, OwnEntries]:
         """The ratings as observed entries, and as a posterior sees them."""
-        dtype, weights = DTYPES[self.setup.dtype], training.weights_to_csr()
+        dtype, weights = getattr(torch, self.setup.dtype), training.weights_to_csr()
         observed = observations(training.to_csr(), self._scaling.forward, dtype, self.device, weights)
         return observed, OwnEntries.of(observed, self._exchange(observed.pattern, self._width(training)))
 
@@ -355,7 +354,7 @@ class PosteriorEngine:
         if drift is not None and times is not None:
             for index, of_side in zip((users, items), drift.moments(), strict=True):
                 for process in of_side:
-                    found += process.at(index, times.to(index.device))[0]
+                    found += torch.from_numpy(process.at(index.cpu().numpy(), times.numpy())[0]).to(found.device)
         return found
 
     def factors(self) -> Factors:
@@ -376,8 +375,7 @@ class PosteriorEngine:
         drift = self._estimate.posterior.drift
         if drift is None:
             return None
-        users, items = ([each.on_cpu() for each in of_side] for of_side in drift.moments())
-        return LearnedDrift(self._scaling.unit, drift.span, users, items)
+        return LearnedDrift(self._scaling.unit, drift.span, *drift.moments())
 
     def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
         known, states = self._known[side], (left.rows, left.columns)

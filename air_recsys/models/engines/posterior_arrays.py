@@ -7,27 +7,43 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.interactions import Extent
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
-from air_recsys.nn.posterior.features import Projection, with_known
+from air_recsys.nn.posterior.features import POWER, Projection
 from air_recsys.nn.posterior.rows import Columns, Known, Prior
-from air_recsys.nn.posterior.triangles import inner, packed, spans, squares, width_of
+from air_recsys.nn.posterior.triangles import positions_in_triangle, spans, width_of
 from air_recsys.nn.posterior.unseen import UnseenPrior
+from air_recsys.storage.lazy import Tensor, torch
 
 _BLOCK = 2_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
-_CPU = torch.device("cpu")
 _OF_ROWS = ("s", "_noise", "_covariances")  # names of arrays with a row for each of a side, after that of the side
 _PREFIX = "spread_"  # names of these arrays in model files
 _FIELDS = (
     *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
     *("user_precisions", "item_precisions", "user_covariances", "item_covariances"),
 )  # in the order of `Uncertainty` and `Priors`
+
+
+class Draw(NamedTuple):
+    """The given values that new rows follow from: of the columns, and of the prior."""
+
+    means: np.ndarray  # (n, d)
+    covariances: np.ndarray | None  # triangles, (n, d (d + 1) / 2), beside means
+    noise: np.ndarray  # (n,), variance of an entry of weight 1
+    weights: np.ndarray  # W, (k, d)
+    precision: np.ndarray  # S^-1, (d, d)
+
+
+class Gaussian(NamedTuple):
+    """Rows, given one draw of the other side."""
+
+    mean: np.ndarray  # (m, d)
+    covariance: np.ndarray  # triangles, (m, d (d + 1) / 2)
+    scales: np.ndarray  # of their noise, (m,)
 
 
 class PosteriorArrays(NamedTuple):
@@ -222,9 +238,7 @@ class PosteriorArrays(NamedTuple):
         kept = known[:, : self.n_known(side)]
         return np.pad(kept, ((0, 0), (0, self.n_known(side) - kept.shape[1])))
 
-    def features(
-        self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device = _CPU
-    ) -> Tensor:
+    def features(self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None) -> np.ndarray:
         """The features of new rows; rows and columns that training did not see are no part of the pattern.
 
         `known` are those beside the pattern, (n, g); by default all are at their average.
@@ -232,28 +246,37 @@ class PosteriorArrays(NamedTuple):
         basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
         assert ratings.shape is not None  # SciPy types it as optional
         seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
-        columns = np.unique(np.append(seen.indices, 0))  # at least one
-        project = Projection(double(basis[columns], device), double(logarithm, device))
-        starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
-        pattern = project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
+        degrees = np.diff(seen.indptr).clip(min=1).astype(np.float64)
+        own = sp.csr_array((np.ones(seen.indices.size), seen.indices, seen.indptr), seen.shape)
+        vectors = degrees[:, None] ** -POWER * (own @ basis.astype(np.float64))
+        degree = np.column_stack([np.log(degrees) - logarithm, np.ones(degrees.size)])
         if self.n_known(side):
-            known = np.zeros((len(pattern), 0)) if known is None else known
-            return with_known(pattern, double(self.used(side, known), device))
-        return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
+            known = np.zeros((degrees.size, 0)) if known is None else known
+            return np.column_stack([vectors, self.used(side, known), degree])
+        return np.column_stack([vectors, degree])[:, -getattr(self, f"{side}_weights").shape[1] :]
 
-    def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
+    def draws(self, side: Side, columns: np.ndarray, *, new: bool) -> list[Draw]:
         """The equations' known parts for trained or new rows of a side, one a draw, for some of the other side."""
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
-        draws = double(means if means.ndim == 3 else means[:, None], device)
-        covariance = None if covariances is None else double(covariances[columns], device)
-        noise = double(self.scales[1] * getattr(self, f"{other}_noise")[columns], device)
-        weights, precisions = (double(getattr(self, f"{side}_{name}"), device) for name in ("weights", "precisions"))
+        draws = np.asarray(means if means.ndim == 3 else means[:, None], np.float64).swapaxes(0, 1)
+        covariance = None if covariances is None else covariances[columns].astype(np.float64)
+        noise = self.scales[1] * getattr(self, f"{other}_noise")[columns].astype(np.float64)
+        weights, precisions = (
+            getattr(self, f"{side}_{name}").astype(np.float64) for name in ("weights", "precisions")
+        )
         if new:
-            weights, precisions = weights.clone(), _NEW_PRECISION * precisions
             weights[:, : self.n_pattern(side)] *= _NEW_WEIGHTS
-        priors = enumerate(zip(weights, precisions, strict=True))
-        return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
+            precisions *= _NEW_PRECISION
+        return [Draw(each, covariance, noise, *prior) for each, *prior in zip(draws, weights, precisions, strict=True)]
+
+    def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device) -> list[Known]:
+        """The same on a device."""
+        found = []
+        for means, covariances, *rest in self.draws(side, columns, new=new):
+            covariance = None if covariances is None else double(covariances, device)
+            found.append(Known(Rows(double(means, device), covariance), *(double(part, device) for part in rest)))
+        return found
 
     def of_row(self, side: Side, columns: np.ndarray, features: np.ndarray, *, new: bool) -> tuple[Columns, Prior]:
         """The same for a single row with these columns and features (1, k), trained or new."""
@@ -281,12 +304,12 @@ class PosteriorArrays(NamedTuple):
         effects = np.einsum("nsd,sgd->nsg", inputs, unseen[:, :-1].astype(np.float64)).mean(axis=1)
         return float(self.scales[0]) * np.column_stack([effects.mean(axis=0), effects.std(axis=0)])
 
-    def unseen(self, side: Side, known: np.ndarray) -> list[Rows]:
+    def unseen(self, side: Side, known: np.ndarray) -> list[Gaussian]:
         """The expected rows without ratings (n, g), one a draw."""
         inputs = np.column_stack([self.used(side, known), np.ones(len(known))]).astype(np.float64)
         priors = getattr(self, f"{side}_unseen"), getattr(self, f"{side}_unseen_covariances")
         return [
-            Rows(double(inputs @ weights), packed(double(covariance)[None]).repeat(len(known), 1))
+            Gaussian(inputs @ weights, triangles(covariance[None]).repeat(len(known), 0), np.ones(len(known)))
             for weights, covariance in zip(*priors, strict=True)
         ]
 
@@ -311,12 +334,16 @@ class PosteriorArrays(NamedTuple):
         if self.user_covariances is None or self.item_covariances is None:  # draws, (b, s, d)
             scores = (left[:, :, :-1] * right[:, :, :-1]).sum(2) + left[:, :, -1] + right[:, :, -1]
             return scores.var(axis=1)
-        of_left, of_right = double(self.user_covariances[users]), double(self.item_covariances[items])
+        of_left, of_right = (
+            each.astype(np.float64) for each in (self.user_covariances[users], self.item_covariances[items])
+        )
         left[:, -1] = right[:, -1] = 1.0  # a score is linear in (p, b) with (q, 1), and in (q, c) with (p, 1)
-        of_columns = inner(of_right, squares(double(left)))
-        last = [span.stop - 1 for span in spans(left.shape[1])]
-        of_right[:, last] = 0.0  # the biases of columns take no part in products
-        return (of_columns + inner(of_left, of_right.add_(squares(double(right))))).numpy()
+        rows, columns = np.triu_indices(left.shape[1])
+        times = 2.0 - (rows == columns)  # how often an entry of a triangle stands in its matrix
+        of_columns = (of_right * left[:, rows] * left[:, columns]) @ times
+        of_right[:, columns == left.shape[1] - 1] = 0.0  # the biases of columns take no part in products
+        of_right += right[:, rows] * right[:, columns]
+        return of_columns + (of_left * of_right) @ times
 
 
 def _check_positive(name: str, values: np.ndarray) -> None:
@@ -336,6 +363,16 @@ def _diagonal(size: int) -> np.ndarray:
     return np.array([start for _, start, _ in spans(width_of(size))])
 
 
-def double(array: np.ndarray, device: torch.device = _CPU) -> Tensor:
+def matrices(triangles: np.ndarray) -> np.ndarray:
+    """The symmetric matrices (m, d, d) with these upper triangles."""
+    return triangles[:, positions_in_triangle(width_of(triangles.shape[1]))]
+
+
+def triangles(matrices: np.ndarray) -> np.ndarray:
+    """The upper triangles of matrices."""
+    return matrices[:, *np.triu_indices(matrices.shape[-1])]
+
+
+def double(array: np.ndarray, device: torch.device) -> Tensor:
     """An array as a tensor in double precision."""
     return torch.as_tensor(np.asarray(array, dtype=np.float64), device=device)

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.engines.posterior_arrays import Gaussian, PosteriorArrays, double, matrices, triangles
 from air_recsys.models.engines.posterior_scores import contributions_of, score_covariance, score_variances
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
@@ -35,16 +33,12 @@ from air_recsys.models.state import FittedState
 from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.rows import solve_row, solve_rows
-from air_recsys.nn.posterior.triangles import packed
+from air_recsys.storage.lazy import is_installed, torch
 
 _BLOCK = 2048  # rows solved at a time
 _MANY = 256  # rows of a block that are worth the copies to a device
 _SEED = 0  # seed of the draws of new rows
-
-Gaussians = list[tuple[Rows, Tensor]]
-"""Rows and their scales t, one of each a draw of the other side."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,7 @@ class PosteriorRows:
 def _solver(state: FittedState, arrays: PosteriorArrays, side: Side) -> PosteriorSolver:
     features = state.features(side)
     known = None if features is None or not arrays.has_unseen(side) else features.numbers()
-    return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device), known)
+    return PosteriorSolver(state.factors, arrays, side, state.ending.device, known)
 
 
 class PosteriorSolver:
@@ -149,7 +143,7 @@ class PosteriorSolver:
     ----------
     arrays : PosteriorArrays
         Of the same model.
-    device : device
+    device : str, optional
         Where blocks of many rows are solved; few rows are solved on the CPU, which needs no copies.
     known : ndarray, shape (n_rows, g), optional
         What is known of the rows of the model beside the pattern.
@@ -167,7 +161,7 @@ class PosteriorSolver:
         factors: Factors,
         arrays: PosteriorArrays,
         side: Side,
-        device: torch.device,
+        device: str | None,
         known: np.ndarray | None = None,
     ) -> None:
         self.others = factors.item_factors if side == "user" else factors.user_factors
@@ -200,13 +194,12 @@ class PosteriorSolver:
         new = rows >= arrays.n_trained(self._side)
         for block, solved in self._blocks(ratings, weights, new, known):
             factors[block], biases[block] = self._folded(solved)
-            noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in solved], axis=0)
+            noise[rows[block]] = np.mean([1 / each.scales for each in solved], axis=0)
             if covariances is None:
-                states[rows[block]] = np.stack([_drawn(state, rng) for state, _ in solved], axis=1)
+                states[rows[block]] = np.stack([_drawn(each, rng) for each in solved], axis=1)
             else:
-                ((state, _),) = solved
-                states[rows[block]] = state.mean.numpy()
-                covariances[rows[block]] = state.covariance
+                (found,) = solved
+                states[rows[block]], covariances[rows[block]] = found[:2]
         if known is None:
             empty = new & (np.diff(ratings.indptr) == 0)
             factors[empty] = biases[empty] = 0.0
@@ -215,16 +208,16 @@ class PosteriorSolver:
 
     def unrated(self, known: np.ndarray) -> Folded:
         """The means of rows without ratings, from what is known of them, (n, g)."""
-        return self._folded([(rows, torch.ones(len(known))) for rows in self._arrays.unseen(self._side, known)])
+        return self._folded(self._arrays.unseen(self._side, known))
 
-    def _folded(self, solved: Gaussians) -> Folded:
-        means = [state.mean.numpy() for state, _ in solved]
+    def _folded(self, solved: list[Gaussian]) -> Folded:
+        means = [each.mean for each in solved]
         factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self.maps, strict=True)], axis=0)
         return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
 
     def _blocks(
         self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray, known: np.ndarray | None
-    ) -> Iterator[tuple[np.ndarray, Gaussians]]:
+    ) -> Iterator[tuple[np.ndarray, list[Gaussian]]]:
         """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones.
 
         Rows without ratings of which features are known come first.
@@ -233,8 +226,7 @@ class PosteriorSolver:
         confidences = None if weights is None else sp.csr_array((weights, ratings.indices, starts), ratings.shape)
         unseen = (np.diff(starts) == 0) & (known is not None)
         if known is not None and unseen.any():
-            expected = self._arrays.unseen(self._side, known[unseen])
-            yield np.flatnonzero(unseen), [(rows, torch.ones(len(rows.mean))) for rows in expected]
+            yield np.flatnonzero(unseen), self._arrays.unseen(self._side, known[unseen])
         for some in (False, True):
             rows = np.flatnonzero((new == some) & ~unseen)
             for start in range(0, rows.size, _BLOCK):
@@ -247,37 +239,36 @@ class PosteriorSolver:
 
     def _gaussians(
         self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
-    ) -> Gaussians:
-        if len(ratings.indptr) == 2:
-            return self._gaussian(ratings, weights, new, known)
-        device = self._device if len(ratings.indptr) > _MANY else torch.device("cpu")
+    ) -> list[Gaussian]:
+        if len(ratings.indptr) == 2 or not is_installed():
+            return self._one_by_one(ratings, weights, new, known)
+        device = device_or_cpu(self._device if len(ratings.indptr) > _MANY else None)
         columns = np.unique(np.append(ratings.indices, 0))  # at least one
         starts, places = ratings.indptr.astype(np.int64), np.searchsorted(columns, ratings.indices)
         of_rows, of_columns = (torch.as_tensor(index, device=device) for index in (starts, places))
         confidence = None if weights is None else double(weights, device)
         values = double((ratings.data - self._mean) / self._unit, device)
         entries = Observations(SparsePattern(of_rows, of_columns, columns.size), values, confidence)
-        features = self._arrays.features(self._side, ratings, known, device)
+        features = double(self._arrays.features(self._side, ratings, known), device)
         draws = self._arrays.known(self._side, columns, new=new, device=device)
         solved = (solve_rows(entries, features, draw) for draw in draws)
-        return [(_on_cpu(rows), scales.cpu()) for rows, scales in solved]
-
-    def _gaussian(
-        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
-    ) -> Gaussians:
-        """The Gaussians of a single row, see `solve_row`."""
-        features = self._arrays.features(self._side, ratings, known).numpy()
-        columns, prior = self._arrays.of_row(self._side, ratings.indices, features, new=new)
-        row = solve_row((ratings.data - self._mean) / self._unit, weights, columns, prior)
-        means, covariances, scales = (torch.from_numpy(part) for part in row)
         return [
-            (Rows(means[draw : draw + 1], packed(covariances[draw : draw + 1])), scales[draw : draw + 1])
-            for draw in range(len(means))
+            Gaussian(*(part.cpu().numpy() for part in (rows.mean, rows.covariance, scales) if part is not None))
+            for rows, scales in solved
         ]
 
-
-def _on_cpu(rows: Rows) -> Rows:
-    return Rows(rows.mean.cpu(), None if rows.covariance is None else rows.covariance.cpu())
+    def _one_by_one(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
+    ) -> list[Gaussian]:
+        """The Gaussians of single rows, see `solve_row`."""
+        features, values = self._arrays.features(self._side, ratings, known), (ratings.data - self._mean) / self._unit
+        rows = []
+        for place, entries in enumerate(map(slice, ratings.indptr[:-1], ratings.indptr[1:])):
+            of_row = self._side, ratings.indices[entries], features[place : place + 1]
+            columns, prior = self._arrays.of_row(*of_row, new=new)
+            rows.append(solve_row(values[entries], None if weights is None else weights[entries], columns, prior))
+        means, covariances, scales = (np.stack(part, axis=1) for part in zip(*rows, strict=True))  # (s, m, ...)
+        return [Gaussian(*of_draw) for of_draw in zip(means, map(triangles, covariances), scales, strict=True)]
 
 
 def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.ndarray]:
@@ -297,7 +288,6 @@ def draws_of_new_rows(n_draws: int, width: int) -> np.ndarray:
     return np.random.default_rng(_SEED).standard_normal((n_draws, width))
 
 
-def _drawn(state: Rows, rng: np.random.Generator) -> np.ndarray:
-    assert state.covariance is not None
-    error = torch.linalg.cholesky(state.covariances()) @ double(rng.standard_normal((*state.mean.shape, 1)))
-    return (state.mean + error[:, :, 0]).numpy()
+def _drawn(found: Gaussian, rng: np.random.Generator) -> np.ndarray:
+    error = np.linalg.cholesky(matrices(found.covariance)) @ rng.standard_normal((*found.mean.shape, 1))
+    return found.mean + error[:, :, 0]

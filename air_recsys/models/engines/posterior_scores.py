@@ -18,11 +18,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.engines.posterior_arrays import Draw, PosteriorArrays, matrices, triangles
 from air_recsys.models.rows import Edges, ScoreContributions, Side, other_side
 from air_recsys.models.state import FittedState
-from air_recsys.nn.posterior.rows import Known
-from air_recsys.nn.posterior.triangles import inner, packed, symmetric
 
 
 def contributions_of(
@@ -41,24 +39,24 @@ def contributions_of(
     values = (sources.deviations + state.origin.factors.item_biases[rated]) / unit + bias
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
     own, known = _places_of_known(arrays, "user"), _known_of(state, arrays, "user", user)
-    features = arrays.features("user", row, known)[0].numpy()
+    features = arrays.features("user", row, known)[0]
     pattern, of_items, of_features = 0.0, np.zeros(rated.size), np.zeros(own.stop - own.start)
-    draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
+    draws = arrays.draws("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
     for number, draw in enumerate(draws):
         if known is not None and not rated.size:
-            unseen = _of_unseen(arrays, "user", known[0], number)[:, :-1] @ draw.columns.mean.numpy()[-1, :-1]
+            unseen = _of_unseen(arrays, "user", known[0], number)[:, :-1] @ draw.means[-1, :-1]
             of_features += unseen[:-1]
             pattern += unseen[-1]
             continue
-        means, confidence = draw.columns.mean.numpy(), _confidence(draw, weights, float(arrays.user_noise[user]))
-        precision, inputs = draw.precision.numpy(), means[:-1, :-1]
+        means, confidence = draw.means, _confidence(draw, weights, float(arrays.user_noise[user]))
+        precision, inputs = draw.precision, means[:-1, :-1]
         matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs + _covariance(draw, confidence)
         summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
-        if draw.columns.covariance is not None:
-            summands -= draw.columns.covariances().numpy()[:-1, :-1, -1]
+        if draw.covariances is not None:
+            summands -= matrices(draw.covariances)[:-1, :-1, -1]
         reach = np.linalg.solve(matrix, means[-1, :-1])
         of_items += confidence * (summands @ reach)
-        says = (features[:, None] * draw.weights.numpy()) @ (precision[:-1].T @ reach)  # (k,), of each feature
+        says = (features[:, None] * draw.weights) @ (precision[:-1].T @ reach)  # (k,), of each feature
         of_features += says[own]
         pattern += says.sum() - says[own].sum() - bias * float(precision[:-1, -1] @ reach)
     of_sources = np.column_stack([unit * of_items / len(draws), np.zeros(rated.size)])
@@ -98,18 +96,18 @@ def _of_item_features(
     users, weights = data.user_index[place], data.weights
     arrays, user = _beside_trained(state, arrays, trained, "user", user)
     weights = np.ones(place.size) if weights is None else weights[place]
-    draws = arrays.known("item", np.append(users, user), new=item >= arrays.n_trained("item"))
+    draws = arrays.draws("item", np.append(users, user), new=item >= arrays.n_trained("item"))
     for number, draw in enumerate(draws):
-        inputs = draw.columns.mean.numpy().copy()
+        inputs = draw.means.copy()
         inputs[:, -1] = 1.0  # a score is linear in (q, c) with (p, 1)
         if not place.size:
             found += _of_unseen(arrays, "item", known[0], number)[:-1] @ inputs[-1]
             continue
         confidence = _confidence(draw, weights, float(arrays.item_noise[item]))
-        precision = draw.precision.numpy()
+        precision = draw.precision
         matrix = precision + (inputs[:-1].T * confidence) @ inputs[:-1]
         matrix[:-1, :-1] += _covariance(draw, confidence)
-        found += known[0] * (draw.weights.numpy()[own] @ (precision @ np.linalg.solve(matrix, inputs[-1])))
+        found += known[0] * (draw.weights[own] @ (precision @ np.linalg.solve(matrix, inputs[-1])))
     return float(arrays.scales[0]) * found / len(draws)
 
 
@@ -129,16 +127,16 @@ def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
     return slice(last - arrays.n_known(side), last)
 
 
-def _confidence(draw: Known, weights: np.ndarray, own_noise: float) -> np.ndarray:
+def _confidence(draw: Draw, weights: np.ndarray, own_noise: float) -> np.ndarray:
     """The inverse variance of each rating, (k,); the last of the other side's rows is that of the pair."""
-    return weights / (draw.noise.numpy()[:-1] * own_noise)
+    return weights / (draw.noise[:-1] * own_noise)
 
 
-def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
+def _covariance(draw: Draw, confidence: np.ndarray) -> np.ndarray | float:
     """The part of the covariances of the other side's factors in the equations, (r, r); 0 for draws."""
-    if draw.columns.covariance is None:
+    if draw.covariances is None:
         return 0.0
-    return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])
+    return np.einsum("j,jab->ab", confidence, matrices(draw.covariances)[:-1, :-1, :-1])
 
 
 def score_covariance(arrays: PosteriorArrays, user: int, items: np.ndarray, side: Side = "user") -> np.ndarray:
@@ -153,7 +151,7 @@ def score_covariance(arrays: PosteriorArrays, user: int, items: np.ndarray, side
         own, others = (part.astype(np.float64) for part in (rows[user], columns[items]))
         scores = np.einsum("ksd,sd->ks", others[:, :, :-1], own[:, :-1]) + others[:, :, -1] + own[:, -1]
         return unit**2 * np.atleast_2d(np.cov(scores, bias=True))
-    inputs, spread = _with_one(columns[items]), symmetric(double(covariances[[user]])).numpy()[0]
+    inputs, spread = _with_one(columns[items]), matrices(covariances[[user]].astype(np.float64))[0]
     return unit**2 * (inputs @ spread @ inputs.T)
 
 
@@ -183,10 +181,11 @@ def score_variances(arrays: PosteriorArrays, side: Side) -> np.ndarray:
 
 def _of_means(own: np.ndarray, other: np.ndarray, spread: np.ndarray, of_other: np.ndarray) -> np.ndarray:
     left, right = _with_one(own), _with_one(other)
-    mean_spread = symmetric(double(of_other.mean(axis=0, dtype=np.float64)[None])).numpy()[0]
+    mean_spread = matrices(of_other.mean(axis=0, dtype=np.float64)[None])[0]
     moment = right.T @ right / len(right)
     moment[:-1, :-1] += mean_spread[:-1, :-1]
-    of_own = inner(double(spread), packed(double(moment)[None])).numpy()
+    times = 2.0 - np.eye(len(moment))  # off the diagonal twice
+    of_own = spread.astype(np.float64) @ triangles((times * moment)[None])[0]
     return of_own + np.einsum("nd,de,ne->n", left, mean_spread, left, optimize=True)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, MemoryLimitError, ParameterError
@@ -23,10 +22,11 @@ from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.state import RowEquations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, is_of_memory, readable
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import Trainer
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
+DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Setup:
 
     def sizes(self, data: Extent) -> Sizes:
         """The sizes that the memory of a training depends on."""
-        itemsize = DTYPES[self.dtype].itemsize
+        itemsize = np.dtype(self.dtype).itemsize
         on_gpu = resolve_device(self.device).type == "cuda"
         return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights, on_gpu)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-import torch
-
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.solvers import check_transforms
 from air_recsys.nn.build import TransformedGraph
 from air_recsys.nn.terms import Transform, blocks
+from air_recsys.storage.lazy import torch
 
 _BLOCKS = re.compile(r"blocks:(\d+)(?:x(\d+))?(?:/(\d+))?")
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled, scaled_adjacency
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import some_users
 from air_recsys.nn.softmax import ColumnFactors, ColumnGraph
+from air_recsys.storage.lazy import torch
 from air_recsys.training import Callback, train
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.data.splits.base import numbers_held_out, rank_within
 from air_recsys.metrics.at_k import graded_ndcg, recall_at_k
@@ -42,7 +40,6 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
-from air_recsys.nn.devices import fast_products
 from air_recsys.storage.threads import in_workers, one_thread
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
@@ -293,44 +290,44 @@ class HeldOut:
         self.factors = factors
         self._scores.cache_clear()
 
-    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> Tensor:
+    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> np.ndarray:
         """The scores of the factors, of length 1, (n_users asked, n_items)."""
         own = user_factors(self._own(half_life), self.factors.sources)
         scorer = FactorScorer.of(own, self.factors, temperature, trend * self._trend)
-        found = torch.empty(self.users.size, self.shown.shape[1])
+        found = np.empty((self.users.size, self.shown.shape[1]), np.float32)
 
         def score(block: slice) -> None:
             scores = scorer.block(np.arange(self.users.size)[block], found[block])
-            found[block] = scores.values.div_(scores.lengths.float())
+            found[block] = scores.values / scores.lengths.astype(np.float32)
 
-        with fast_products(torch.from_numpy(scorer.items.factors)):  # for all threads
-            in_workers(score, self._blocks)
+        in_workers(score, self._blocks)
         return found
 
     def scores(self, settings: RankerSettings) -> np.ndarray:
         """The scores by the settings, (n_users asked, n_items), float32."""
         score = self._scorer(settings)
-        return np.concatenate([each.numpy() for each in in_workers(score, self._blocks)])
+        return np.concatenate(in_workers(score, self._blocks))
 
-    def _scorer(self, settings: RankerSettings) -> Callable[[slice], Tensor]:
+    def _scorer(self, settings: RankerSettings) -> Callable[[slice], np.ndarray]:
         """What scores a block of the users asked, (b, n_items)."""
-        product, of_factors, scales = None, None, torch.empty(0)
+        product, of_factors, scales = None, None, np.empty(0)
         if settings.regression_weight:
-            product = torch.from_numpy(self._product(settings))
+            product = self._product(settings)
             degrees = self._degrees(settings.regression_exponent, settings.regression_share)
             gains = np.exp(settings.item_trend * self._trend)
-            scales = torch.from_numpy((degrees**-settings.regression_target * gains).astype(np.float32))
+            scales = (degrees**-settings.regression_target * gains).astype(np.float32)
         if settings.factor_weight:
             of_factors = self._scores(settings.factor_temperature, settings.user_half_life, settings.item_trend)
 
-        def score(block: slice) -> Tensor:
+        def score(block: slice) -> np.ndarray:
             if product is None:
                 assert of_factors is not None
                 return of_factors[block] * settings.factor_weight
             scores = product[block] * scales
-            lengths = torch.from_numpy(lengths_of_single(scores.numpy()))
-            scores *= (settings.regression_weight / lengths).float()
-            return scores if of_factors is None else scores.add_(of_factors[block], alpha=settings.factor_weight)
+            scores *= (settings.regression_weight / lengths_of_single(scores)).astype(np.float32)
+            if of_factors is not None:
+                scores += of_factors[block] * np.float32(settings.factor_weight)
+            return scores
 
         return score
 

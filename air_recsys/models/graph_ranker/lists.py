@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
@@ -22,11 +20,11 @@ from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.allowed import among
 from air_recsys.models.ranking.catalogue import eps_of_single_products
 from air_recsys.models.ranking.top_items import hide
+from air_recsys.storage.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, wide
 from air_recsys.storage.threads import in_workers
 
 _CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds
 _FEWEST_USERS, _ENOUGH_USERS = 64, 128  # of a block, for products of matrices
-_GROUP = 16  # columns whose maximum is taken first
 _SPARE = 32  # candidates beyond the length of the list
 _ERROR = 2e-4  # of single precision, in scores of length 1
 
@@ -34,11 +32,11 @@ _ERROR = 2e-4  # of single precision, in scores of length 1
 class _Buffers(threading.local):
     """Memory of each thread for the scores of a block: new memory for each takes longer than a product."""
 
-    def __init__(self, names: Iterable[str], size: int, n_items: int, device: torch.device) -> None:
-        self._buffers = {name: torch.empty((size, n_items), device=device) for name in names}
-        self._total = torch.empty((size, n_items), device=device)
+    def __init__(self, names: Iterable[str], size: int, n_items: int, other: Array) -> None:
+        self._buffers = {name: empty((size, n_items), other, "float32") for name in names}
+        self._total = empty((size, n_items), other, "float32")
 
-    def of(self, n_users: int) -> tuple[dict[str, Tensor], Tensor]:
+    def of(self, n_users: int) -> tuple[dict[str, Array], Array]:
         """A buffer for each scorer, and one for their sum."""
         return {name: buffer[:n_users] for name, buffer in self._buffers.items()}, self._total[:n_users]
 
@@ -68,9 +66,9 @@ def best_lists(
             hidden = None if seen is None else seen[block]
             items[block], scores[block] = lists_of(scorers.scores(users[block]), n, scorers.reach, hidden, allowed)
         return items, scores
-    on_cpu = scorers.device.type == "cpu"
+    on_cpu, place = scorers.device is None, scorers.place()
     size = _users_of_block(scorers.n_items) if on_cpu else max(1, _MOST_ENTRIES // scorers.n_items)
-    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, scorers.device)
+    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, place)
 
     def rank(start: int) -> None:
         block = slice(start, min(start + size, users.size))
@@ -93,8 +91,7 @@ def lists_of(
     scores: np.ndarray, n: int, reach: float, seen: Csr | None, allowed: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """What `best_lists` returns, from scores of all items in double precision, (b, n_items), which it overwrites."""
-    left = _left(torch.from_numpy(scores), seen, allowed)
-    places, found = ties.best_of(left.numpy(), n, reach)
+    places, found = ties.best_of(_left(scores, seen, allowed), n, reach)
     return among(allowed, places), found
 
 
@@ -106,7 +103,7 @@ def _users_of_block(n_items: int) -> int:
 def _by_candidates(
     blocks: Mapping[str, BlockScores],
     weights: Mapping[str, float],
-    total: Tensor,
+    total: Array,
     n: int,
     seen: Csr | None,
     allowed: np.ndarray | None,
@@ -115,53 +112,36 @@ def _by_candidates(
     _add_up(blocks, weights, total)
     left = _left(total, seen, allowed)
     near, places = largest_of_rows(left, min(n + _SPARE, left.shape[1]))
-    items = places if allowed is None else torch.from_numpy(allowed).to(places.device)[places]
+    items = places if allowed is None else like(places, allowed)[places]
     exact: Any = sum(weight * blocks[name].exact(items) for name, weight in weights.items())
-    candidates, reach = torch.where(near.isneginf(), -torch.inf, exact), sum(weights.values())
-    lowest = near[:, -1].double()
-    rounded = 1.0 if total.device.type == "cpu" else eps_of_single_products() / torch.finfo(torch.float32).eps
+    library, reach = library_of(near), sum(weights.values())
+    candidates, lowest = library.where(library.isneginf(near), -np.inf, exact), wide(near[:, -1])
+    rounded = 1.0 if library is np else eps_of_single_products() / float(np.finfo(np.float32).eps)
     others = lowest + _ERROR * rounded * reach  # tensor cores may round more
-    others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else others
-    tolerance = ties.tolerance_of(torch.full_like(lowest, reach))
+    others = library.full_like(lowest, -np.inf) if near.shape[1] == left.shape[1] else others
+    tolerance = ties.tolerance_of(library.full_like(lowest, reach))
     sure, values, found = ties.choose(candidates, items, n, tolerance, others)
-    found = torch.where(values.isneginf(), -1, found)
-    return sure.cpu().numpy(), found.cpu().numpy(), values.cpu().numpy()
+    found = library.where(library.isneginf(values), -1, found)
+    return in_numpy(sure), in_numpy(found), in_numpy(values)
 
 
-def largest_of_rows(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row and their columns, (b, k) each, in descending order.
-
-    In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
-    """
-    n_groups = scores.shape[1] // _GROUP
-    if n_groups < 2 * k:
-        found = scores.topk(k)
-        return found.values, found.indices
-    whole, device = n_groups * _GROUP, scores.device
-    groups = scores[:, :whole].view(len(scores), _GROUP, n_groups).amax(dim=1).topk(k).indices  # (b, k)
-    columns = groups[:, None] + n_groups * torch.arange(_GROUP, device=device)[:, None]  # (b, _GROUP, k)
-    rest = torch.arange(whole, scores.shape[1], device=device).expand(len(scores), -1)
-    columns = torch.cat([columns.flatten(1), rest], dim=1)
-    found = scores.gather(1, columns).topk(k)
-    return found.values, columns.gather(1, found.indices)
-
-
-def top_of_rows(scores: Tensor, k: int) -> np.ndarray:
+def top_of_rows(scores: Array, k: int) -> np.ndarray:
     """The columns of the k largest of each row, best first, (b, k)."""
-    return largest_of_rows(scores, k)[1].numpy()
+    return in_numpy(largest_of_rows(scores, k)[1])
 
 
-def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: Tensor) -> None:
+def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: Array) -> None:
     """Write the weighted sum of scores into `total`, (b, n_items), in single precision."""
     for number, (name, weight) in enumerate(weights.items()):
-        scales = (weight / blocks[name].lengths).float()
+        scores, scales = blocks[name].values, empty(blocks[name].lengths.shape, total, "float32")
+        scales[:] = weight / blocks[name].lengths
         if number == 0:
-            torch.mul(blocks[name].values, scales, out=total)
+            library_of(total).multiply(scores, scales, out=total)
         else:
-            total.addcmul_(blocks[name].values, scales)
+            total += scores * scales
 
 
-def _left(scores: Tensor, seen: Csr | None, allowed: np.ndarray | None) -> Tensor:
+def _left(scores: Array, seen: Csr | None, allowed: np.ndarray | None) -> Array:
     """The scores of the items allowed, those of items seen at -inf; overwrites `scores`."""
     hide(scores, seen)
-    return scores if allowed is None else scores[:, torch.from_numpy(allowed).to(scores.device)]
+    return scores if allowed is None else scores[:, like(scores, allowed)]

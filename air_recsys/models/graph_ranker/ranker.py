@@ -63,7 +63,7 @@ from air_recsys.models.ranking.lists import most_liked, recommend_with, shares_o
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
-from air_recsys.nn.devices import check_device_name, resolve_device
+from air_recsys.nn.devices import check_device_name, gpu_of, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.storage.threads import threads, warn_of_many
 from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
@@ -561,11 +561,11 @@ class GraphRanker(Recommender):
         users who have them. On a GPU scores are those of the CPU up to rounding, and ties are the same.
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
-        place, state = resolve_device(device), self._fitted()
+        place, state = gpu_of(device), self._fitted()
         asked = asked_ids(user_ids, "user")
         allowed = allowed_items(state.data.items, items, exclude, state.data.users, asked)
         length, ranker = list_length(n, allowed.n_left), ready_state(state)
-        ranker = ranker if place.type == "cpu" else ranker._replace(scorers=ranker.scorers.on(place))
+        ranker = ranker if place is None else ranker._replace(scorers=ranker.scorers.on(place))
 
         def best(users: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             left_out = allowed.left_out(rows, ranker.seen(users) if exclude_seen else None)

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.polynomial.chebyshev import chebinterpolate
 
 from air_recsys.exceptions import DataError
@@ -36,6 +35,7 @@ from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer, ScaledColumns
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import in_workers, one_thread
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import row_pattern

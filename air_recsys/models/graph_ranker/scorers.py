@@ -14,16 +14,15 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
-from torch import Tensor
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import times_columns
 from air_recsys.models.ranking.catalogue import Catalogue
+from air_recsys.storage.arrays import Array, in_numpy, library_of, like, taken, wide
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.training.softmax import row_pattern
 
-_CPU = torch.device("cpu")
 _SUMMED = 8192  # entries of a sum in single precision
 _SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
 
@@ -31,9 +30,9 @@ _SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
 class BlockScores(NamedTuple):
     """The scores of a block of users for lists, on the device where these are made."""
 
-    values: Tensor  # float32, (b, n_items), before they are divided by the lengths
-    lengths: Tensor  # (b, 1)
-    exact: Callable[[Tensor], Tensor]  # of some items of each user, (b, m): their scores, float64
+    values: Array  # float32, (b, n_items), before they are divided by the lengths
+    lengths: Array  # (b, 1)
+    exact: Callable[[Array], Array]  # of some items of each user, (b, m): their scores, float64
 
 
 class Scorer(Protocol):
@@ -43,11 +42,11 @@ class Scorer(Protocol):
         """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
         ...
 
-    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
+    def block(self, users: np.ndarray, buffer: Array) -> BlockScores:
         """The same for lists; they may be held in `buffer`, float32, (b, n_items), on the device of the scorer."""
         ...
 
-    def on(self, device: torch.device) -> Self:
+    def on(self, device: torch.device | None) -> Self:
         """The scorer that makes lists on a device."""
         ...
 
@@ -110,24 +109,23 @@ class ProductScorer(NamedTuple):
         product = self._product(users)
         return product.toarray() if sp.issparse(product) else product
 
-    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
+    def block(self, users: np.ndarray, buffer: Array) -> BlockScores:
         """The scores for lists; those in double precision are the same as `scores`, on a GPU up to rounding."""
         if self.times_right is None:
-            product = self._product(users)
-            lengths = torch.from_numpy(lengths_of(product))
-            if sp.issparse(product):
-                product = product.toarray(out=buffer.numpy() if product.dtype == np.float32 else None)
-            values = torch.from_numpy(product)
+            values: Array = self._product(users)
+            lengths: Array = lengths_of(values)
+            if sp.issparse(values):
+                values = values.toarray(out=buffer if values.dtype == np.float32 else None)
         else:
             values = self.times_right(self.left(users))
             if (itself := self._of_itself(users)) is not None:
                 values[tuple(map(torch.from_numpy, itself.nonzero()))] -= torch.from_numpy(itself.data).to(values)
             lengths = _lengths_on_device(values)
-        return BlockScores(values, lengths, lambda items: values.gather(1, items) / lengths)
+        return BlockScores(values, lengths, lambda items: taken(values, items) / lengths)
 
-    def on(self, device: torch.device) -> ProductScorer:
+    def on(self, device: torch.device | None) -> ProductScorer:
         """The scorer that makes lists on a device."""
-        return self._replace(times_right=None if device == _CPU else products_on(device, self.right.whole))
+        return self._replace(times_right=None if device is None else products_on(device, self.right.whole))
 
     def for_users(self, own: Csr, beside: Csr | None = None) -> ProductScorer:
         """The scorer of other users, by how much their items count."""
@@ -166,7 +164,7 @@ class FactorScorer(NamedTuple):
     def of(cls, users: np.ndarray, factors: ItemFactors, temperature: float, trend: np.ndarray) -> FactorScorer:
         """The scorer of the factors of users, (n_users, r), and of items, with the logs of trends, (n_items,)."""
         targets = np.require(factors.targets, np.float32, ["C", "W"])
-        items = Catalogue(targets, np.asarray(trend, np.float32), _CPU)
+        items = Catalogue(targets, np.asarray(trend, np.float32))
         return cls(users, items, factors.sources, temperature)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
@@ -182,29 +180,30 @@ class FactorScorer(NamedTuple):
         product[~own.any(axis=1)] = 0  # who has no items
         return of_length_one(product)
 
-    def block(self, users: np.ndarray, buffer: Tensor) -> BlockScores:
+    def block(self, users: np.ndarray, buffer: Array) -> BlockScores:
         """The scores for lists; the lengths of those in double precision are of single precision."""
-        own = torch.from_numpy(self.users[users].astype(np.float32)).to(buffer.device)
-        known = own.any(dim=1, keepdim=True)  # who has items
-        values = self.items.approximate(own / self.temperature, buffer)
-        change = None if self.beside is None else torch.from_numpy(self._without_itself(users)).to(buffer.device)
+        own, library = like(buffer, self.users[users].astype(np.float32)), library_of(buffer)
+        known = own.any(axis=1)[:, None]  # who has items
+        values = self.items.approximate(own / float(self.temperature), buffer)
+        change = None if self.beside is None else like(buffer, self._without_itself(users))
         if change is not None:
             values += change
-        largest = values.amax(dim=1, keepdim=True).double()
-        on_cpu = buffer.device == _CPU
-        values = torch.softmax(values, dim=1, out=values if on_cpu else None)  # in one pass, and there in its place
-        logs = largest - values.amax(dim=1, keepdim=True).double().log()  # of the sums of exponentials
+        logs = largest = library.amax(values, axis=1)[:, None]  # what scores are relative to
+        if library is np:  # in its place
+            np.exp(np.subtract(values, largest, out=values), out=values)
+        else:
+            values = torch.exp(values - largest)
         values[~known[:, 0]] = 0
-        lengths = torch.from_numpy(lengths_of_single(values.numpy())) if on_cpu else _lengths_on_device(values)
+        lengths = lengths_of_single(in_numpy(values)) if library is np else _lengths_on_device(values)
 
-        def exact(items: Tensor) -> Tensor:
-            found = self.items.exact(own.double() / self.temperature, items)
-            found = found if change is None else found + change.gather(1, items)
-            return found.sub_(logs).exp_().mul_(known) / lengths
+        def exact(items: Array) -> Array:
+            found = self.items.exact(wide(own) / self.temperature, items)
+            found = found if change is None else found + taken(change, items)
+            return library.exp(found - logs) * known / lengths
 
         return BlockScores(values, lengths, exact)
 
-    def on(self, device: torch.device) -> FactorScorer:
+    def on(self, device: torch.device | None) -> FactorScorer:
         """The scorer that makes lists on a device."""
         return self._replace(items=Catalogue(self.items.factors, self.items.offsets, device))
 
@@ -257,13 +256,17 @@ class WeightedScorers(NamedTuple):
     scorers: Mapping[str, Scorer]  # of items that are not cold
     weights: Mapping[str, float]  # of each of them, by the same names
     n_items: int
-    device: torch.device = _CPU  # where lists are made
+    device: torch.device | None = None  # where lists are made; None is the CPU
     cold: ColdItems | None = None
 
-    def on(self, device: torch.device) -> WeightedScorers:
+    def on(self, device: torch.device | None) -> WeightedScorers:
         """The scorers that make lists on a device."""
         scorers = {name: each.on(device) for name, each in self.scorers.items()}
         return self._replace(scorers=scorers, device=device)
+
+    def place(self) -> Array:
+        """An array where lists are made."""
+        return np.empty(0) if self.device is None else torch.empty(0, device=self.device)
 
     @property
     def reach(self) -> float:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.models.graph_ranker.factors import trained_factors, user_factors
 from air_recsys.models.graph_ranker.inputs import ones_of
 from air_recsys.models.like_factors.rows import check_matrices, like_counts, replaced, with_zero_rows
+from air_recsys.storage.lazy import torch
 from air_recsys.training import Callback
 from air_recsys.training.softmax import SoftmaxTraining
 

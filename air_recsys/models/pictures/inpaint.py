@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from sklearn.base import clone
 
 from air_recsys.data.images.files import as_pixels, check_mask
 from air_recsys.data.interactions import Interactions
@@ -55,6 +54,8 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
 
     Source: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022.
     """
+    from sklearn.base import clone
+
     pixels = as_pixels(image)
     mask = check_mask(observed, pixels.shape)
     _check_brightness(pixels[mask])

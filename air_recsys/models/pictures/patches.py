@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import spsolve
@@ -19,6 +18,7 @@ from air_recsys.models.baselines import CompletedMatrix, Completion, check_patch
 from air_recsys.models.ratings import TrainingStatistics
 from air_recsys.models.solvers import Adam
 from air_recsys.nn.terms import blocks
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import RandomState, integer, real
 
 _SWEEPS = 3  # truncations of a group per round; more of them give what more rounds give

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from air_recsys.metrics.checks import Csr
@@ -117,6 +116,8 @@ def _terms(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _fitted(terms: np.ndarray, hits: np.ndarray, trials: np.ndarray, shown: float, hidden: float) -> np.ndarray:
     """The coefficients of the largest likelihood of hits among trials, the terms drawn to 0 by a little."""
+    from scipy.optimize import minimize
+
     # The ones are the first column: they keep their unit, and take in the means of the others.
     means, scales = terms.mean(axis=0), np.maximum(terms.std(axis=0), 1e-9)
     means[0], scales[0] = 0.0, 1.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+
+from air_recsys.storage.arrays import Array, empty, in_numpy, library_of, like, wide
+from air_recsys.storage.lazy import torch
 
 _CPU_PRODUCTS, _GPU_PRODUCTS = 2**16, 2**24  # products in double precision that are held at a time
 _ROWS_OF_MAXIMA = 64  # items that share a row where maxima are taken: long rows are fast
@@ -17,82 +19,82 @@ class Catalogue:
     everywhere.
     """
 
-    def __init__(self, factors: np.ndarray, offsets: np.ndarray, device: torch.device) -> None:
-        self.numbers = factors.dtype
-        self._factors = torch.from_numpy(factors).to(device)
-        self._offsets = torch.from_numpy(offsets).to(device)
+    def __init__(self, factors: np.ndarray, offsets: np.ndarray, device: torch.device | None = None) -> None:
+        self.numbers, self.device = factors.dtype, device  # None is the CPU
+        arrays: list[Array] = [factors, offsets, _largest_entries(factors)]
+        if device is not None:
+            arrays = [torch.from_numpy(each).to(device) for each in arrays]
+        self._factors, self._offsets, self._largest = arrays
         finite = offsets[np.isfinite(offsets)]  # an offset of -inf leaves an item out
-        self._largest = torch.from_numpy(_largest_entries(factors)).to(device)  # (r,)
         self._largest_offset = float(np.abs(finite).max(initial=0.0))
-        self._products = _GPU_PRODUCTS if device.type == "cuda" else _CPU_PRODUCTS
+        self._products = _CPU_PRODUCTS if device is None else _GPU_PRODUCTS
 
     @property
     def factors(self) -> np.ndarray:
         """The factors, (n_items, r)."""
-        return self._factors.cpu().numpy()
+        return in_numpy(self._factors)
 
     @property
     def offsets(self) -> np.ndarray:
         """The offsets, (n_items,)."""
-        return self._offsets.cpu().numpy()
+        return in_numpy(self._offsets)
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the items."""
-        return self._factors.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of factors and offsets."""
-        return self._factors.dtype
+    def beside(self, array: np.ndarray) -> Array:
+        """An array in the place of the items."""
+        return like(self._factors, array)
 
     def __len__(self) -> int:
         return len(self._factors)
 
-    def reach(self, users: torch.Tensor) -> torch.Tensor:
+    def reach(self, users: Array) -> Array:
         r"""A bound of the scores of each user, (b,): :math:`\sum_k |p_k| \max_i |q_{ik}| + \max_i |c_i|`."""
-        products = users.T.double().abs() * self._largest[:, None]
+        products = abs(wide(users.T)) * self._largest[:, None]
         return fixed_sum(products) + self._largest_offset
 
-    def approximate(self, users: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    def approximate(self, users: Array, out: Array) -> Array:
         """Write the scores of all items into `out`, (b, n_items), in the precision of the factors, and return it."""
-        return torch.addmm(self._offsets, users, self._factors.T, out=out)
+        if self.device is not None:
+            return torch.addmm(self._offsets, users, self._factors.T, out=out)
+        np.matmul(users, self._factors.T, out=out)
+        out += self._offsets
+        return out
 
-    def error(self, reach: torch.Tensor) -> torch.Tensor:
+    def error(self, reach: Array) -> Array:
         """The largest difference of `approximate` and `exact`, (b,); infinite where numbers overflow.
 
         A sum of r products and an offset in any order has an error of at most r + 1 units of roundoff, each half of
         `eps`, of the sum of their sizes. That of `exact` is no larger.
         """
-        limits = torch.finfo(self._factors.dtype)
-        eps = eps_of_single_products() if self._factors.dtype == torch.float32 else limits.eps
-        error = (self._factors.shape[1] + 2) * (eps * reach + limits.tiny)
-        return torch.where(reach < limits.max / 4, error, torch.inf)
+        limits = np.finfo(self.numbers)
+        rounded = self.device is not None and self.numbers == np.float32
+        eps = eps_of_single_products() if rounded else float(limits.eps)
+        error = (self._factors.shape[1] + 2) * (eps * reach + float(limits.tiny))
+        return library_of(reach).where(reach < float(limits.max) / 4, error, np.inf)
 
-    def exact(self, users: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+    def exact(self, users: Array, items: Array) -> Array:
         """The scores of some items of each user in double precision, (b, m), for items (b, m)."""
-        scores = torch.empty(items.shape, dtype=torch.float64, device=items.device)
-        own = users.T.double()[:, :, None]  # (r, b, 1)
+        scores = empty(items.shape, items)
+        own = wide(users.T)[:, :, None]  # (r, b, 1)
         most = max(1, self._products // max(1, len(own)))
         columns = min(most, items.shape[1])
         for row in range(0, len(items), most // columns):
             for column in range(0, items.shape[1], columns):
                 span = slice(row, row + most // columns), slice(column, column + columns)
                 block = items[span]
-                factors = self._factors.index_select(0, block.reshape(-1))
-                products = _transposed(factors).view(len(own), *block.shape).mul_(own[:, span[0]])
-                torch.add(fixed_sum(products), self._offsets.take(block), out=scores[span])
+                products = wide(self._factors[block.reshape(-1)].T).reshape(len(own), *block.shape)
+                products *= own[:, span[0]]
+                scores[span] = fixed_sum(products) + self._offsets[block]
         return scores
 
-    def exact_of_all(self, users: torch.Tensor) -> torch.Tensor:
+    def exact_of_all(self, users: Array) -> Array:
         """The scores of all items in double precision, (b, n_items), to the bit those of `exact`."""
-        scores = torch.empty((len(users), len(self)), dtype=torch.float64, device=users.device)
-        own = users.T.double()[:, :, None]  # (r, b, 1)
+        scores = empty((len(users), len(self)), users)
+        own = wide(users.T)[:, :, None]  # (r, b, 1)
         columns = max(1, self._products // max(2, 2 * len(users)))
         for start in range(0, len(self), columns):
             span = slice(start, start + columns)
-            factors = _transposed(self._factors[span])  # (r, columns)
-            torch.add(_sum_of_products(own, factors), self._offsets[span], out=scores[:, span])
+            factors = wide(self._factors[span].T)  # (r, columns)
+            scores[:, span] = _sum_of_products(own, factors) + self._offsets[span]
         return scores
 
 
@@ -110,41 +112,38 @@ def unit_rows(factors: np.ndarray) -> np.ndarray:
     return wide / np.where(norms > 0, norms, 1)
 
 
-def fixed_sum(terms: torch.Tensor) -> torch.Tensor:
+def fixed_sum(terms: Array) -> Array:
     """The sum over the first axis, the second half added to the first again and again; overwrites `terms`.
 
     Examples
     --------
-    >>> fixed_sum(torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]))
-    tensor([ 6., 60.])
+    >>> fixed_sum(np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]))
+    array([ 6., 60.])
     """
     if not len(terms):
-        return terms.sum(dim=0)
+        return terms.sum(axis=0)
     while (size := len(terms)) > 1:
         half = (size + 1) // 2
-        terms[: size - half].add_(terms[half:])
+        terms[: size - half] += terms[half:]
         terms = terms[:half]
     return terms[0]
 
 
-def _sum_of_products(own: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+def _sum_of_products(own: Array, factors: Array) -> Array:
     """The sums of own[k] * factors[k], (b, c), in the order of `fixed_sum`, with few products at a time."""
     sizes = [len(own)]
     while sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
 
-    def term(level: int, k: int) -> torch.Tensor:  # the k-th after that many halvings
+    def term(level: int, k: int) -> Array:  # the k-th after that many halvings
         if level == 0:
             return own[k] * factors[k]
         first, second = term(level - 1, k), k + sizes[level]
-        return first.add_(term(level - 1, second)) if second < sizes[level - 1] else first
+        if second < sizes[level - 1]:
+            first += term(level - 1, second)
+        return first
 
     return term(len(sizes) - 1, 0) if len(own) else fixed_sum(own * factors[:, None])
-
-
-def _transposed(factors: torch.Tensor) -> torch.Tensor:
-    """Factors (m, r) as an array (r, m) in double precision."""
-    return factors.T.to(torch.float64, memory_format=torch.contiguous_format)
 
 
 def eps_of_single_products() -> float:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.exceptions import ParameterError, UnknownIdError
@@ -92,7 +91,7 @@ class FaissItems:
         self._largest_square = float((vectors.astype(np.float64) ** 2).sum(axis=1).max())
         self.index = _build(vectors, metric, "Flat" if factory is None else factory)
         self._is_exact = factory in (None, "Flat")
-        self._catalogue = catalogue_of(state, torch.device("cpu"))
+        self._catalogue = catalogue_of(state)
 
     def search(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
         """The n items of the highest scores that the index finds of each user, as a table of `Recommender.recommend`.
@@ -185,22 +184,22 @@ class FaissItems:
         _, items = self.index.search(queries, size)  # (b, size), -1 where it found none
         seen = self._state.statistics.seen[users] if exclude_seen else None
         hidden = (items < 0) if seen is None else (items < 0) | _are_seen(items, seen)
-        own, found = torch.from_numpy(factors.user_factors[users]), torch.from_numpy(np.where(items < 0, 0, items))
+        own, found = factors.user_factors[users], np.where(items < 0, 0, items)
         reach, exact = catalogue.reach(own), catalogue.exact(own, found)
-        others, added = torch.full_like(reach, -torch.inf), None
+        others, added = np.full_like(reach, -np.inf), None
         if self._is_exact and size < len(catalogue):
-            others = exact[:, -1] + torch.from_numpy(self._error(queries)) + catalogue.error(reach)
+            others = exact[:, -1] + self._error(queries) + catalogue.error(reach)
         if self._state.carried is not None:
             added = self._state.carried.rows(users)
-            exact += torch.from_numpy(np.take_along_axis(added, found.numpy(), axis=1))
-            others += torch.from_numpy(added.max(axis=1))
-        exact[torch.from_numpy(hidden)] = -torch.inf
+            exact += np.take_along_axis(added, found, axis=1)
+            others += added.max(axis=1)
+        exact[hidden] = -np.inf
         sure, *best = ties.choose(exact, found, n, ties.tolerance_of(reach), others)
-        scores, items = (each.numpy().copy() for each in best)
+        scores, items = (each.copy() for each in best)
         items[np.isneginf(scores)] = -1
         scores = scores.astype(catalogue.numbers)  # as those of `top_items`
         if not sure.all():
-            again = (~sure).numpy()
+            again = ~sure
             left_out = None if seen is None else seen[again]
             of_them = None if added is None else added[again]
             asked = factors.user_factors[users[again]]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.models.carried import CarriedResiduals
@@ -19,6 +18,7 @@ from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import in_workers
 
 _CARRIED = 1_000_000  # scores that the item graph adds to, held at a time
@@ -86,7 +86,7 @@ def best_items_of(
     *,
     n: int,
     exclude_seen: bool,
-    device: torch.device,
+    device: torch.device | None,
     allowed: Allowed,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The n best items of some users, of those allowed, and scores without user bias and mean, (b, n) each."""
@@ -112,7 +112,7 @@ def best_items_of(
         hidden = None if left_out is None else left_out[block]
         found[block], scores[block] = top_items_of(catalogue, own[block], n, hidden, added=added)
 
-    in_workers(rank, range(0, users.size, step), number=0 if device.type == "cpu" else 1)
+    in_workers(rank, range(0, users.size, step), number=0 if device is None else 1)
     return among(common, found), scores
 
 
@@ -122,7 +122,9 @@ def list_scores(state: FittedState, users: np.ndarray, products: np.ndarray, cli
     return state.limited(products.astype(np.float64) + offsets, clips)
 
 
-def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray | None = None) -> Catalogue:
+def catalogue_of(
+    state: FittedState, device: torch.device | None = None, allowed: np.ndarray | None = None
+) -> Catalogue:
     """The items of a model to be ranked; all of them, on a CPU, are kept, as a service asks often."""
 
     def make(some: Any = slice(None)) -> Catalogue:
@@ -132,7 +134,7 @@ def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray |
 
     if allowed is not None:
         return make(allowed)
-    return state.of_side("item").once("catalogue", make) if device.type == "cpu" else make()
+    return state.of_side("item").once("catalogue", make) if device is None else make()
 
 
 def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.catalogue import Catalogue
-from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.devices import gpu_of
+from air_recsys.storage.arrays import Array, empty, in_numpy, largest_of_rows, library_of, like, taken
 from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer
 
@@ -71,7 +71,7 @@ def top_items(
     if block_size is not None:
         check_integer("block_size", block_size, minimum=1)
     hidden = None if seen is None else check_sparse("seen", seen, (len(users), len(factors)))
-    return top_items_of(Catalogue(factors, offsets, resolve_device(device)), users, n, hidden, block_size)
+    return top_items_of(Catalogue(factors, offsets, gpu_of(device)), users, n, hidden, block_size)
 
 
 def top_items_of(
@@ -87,29 +87,28 @@ def top_items_of(
     Nothing is checked.
     """
     users = np.require(users, catalogue.numbers, ["C", "W"])
-    n_users, n_items, target = len(users), len(catalogue), catalogue.device
-    size = _default_block(n_items, target) if block_size is None else block_size
+    n_users, n_items, on_cpu = len(users), len(catalogue), catalogue.device is None
+    size = _default_block(n_items, on_cpu) if block_size is None else block_size
     items = np.full((n_users, n), -1, dtype=np.int64)
     scores = np.full((n_users, n), -np.inf, dtype=catalogue.numbers)
-    on_cpu = target.type == "cpu"
     together = size if on_cpu else max(size, _CANDIDATES // n)
-    beside = _Beside(hidden, None if added is None else _tensor(added).to(target))
+    beside = _Beside(hidden, None if added is None else catalogue.beside(added))
 
     def rank(start: int) -> None:
         rows = slice(start, min(start + together, n_users))
-        buffer = torch.empty((min(size, n_users), n_items), dtype=catalogue.dtype, device=target)
-        own, of_rows = _tensor(users[rows]).to(target), beside if rows.stop - start == n_users else beside.of(rows)
-        best, chosen = _best(catalogue, own, of_rows, min(n, n_items), buffer)
-        items[rows, : best.shape[1]] = torch.where(best.isneginf(), -1, chosen).cpu().numpy()
-        with np.errstate(over="ignore"):  # factors in single precision may have scores beyond it
-            scores[rows, : best.shape[1]] = best.cpu().numpy()
+        own, of_rows = catalogue.beside(users[rows]), beside if rows.stop - start == n_users else beside.of(rows)
+        buffer, library = empty((min(size, n_users), n_items), own, catalogue.numbers.name), library_of(own)
+        with np.errstate(over="ignore", invalid="ignore"):  # factors in single precision may have scores beyond it
+            best, chosen = _best(catalogue, own, of_rows, min(n, n_items), buffer)
+            items[rows, : best.shape[1]] = in_numpy(library.where(library.isneginf(best), -1, chosen))
+            scores[rows, : best.shape[1]] = in_numpy(best)
 
     in_workers(rank, range(0, n_users, together), work=n_users * n_items if on_cpu else 0)
     return items, scores
 
 
 def as_arrays(user_factors: Any, item_factors: Any, item_offsets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Factors and offsets of one type, as PyTorch takes them; `DataError` for shapes that do not match."""
+    """Factors and offsets of one type, contiguous; `DataError` for shapes that do not match."""
     arrays = [np.asarray(values) for values in (user_factors, item_factors, item_offsets)]
     users, items, offsets = (array.shape for array in arrays)
     if (len(users), len(items), len(offsets)) != (2, 2, 1) or users[1] != items[1] or items[0] != offsets[0]:
@@ -123,23 +122,18 @@ def as_arrays(user_factors: Any, item_factors: Any, item_offsets: Any) -> tuple[
     return first, second, third
 
 
-def _tensor(array: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(array)
-
-
-def _default_block(n_items: int, device: torch.device) -> int:
-    if device.type == "cuda":
+def _default_block(n_items: int, on_cpu: bool) -> int:
+    if not on_cpu:
         return max(1, _GPU_ENTRIES // n_items)
     return min(max(1, _MAX_ENTRIES // n_items), max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
-def hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
+def hide(block: Array, seen: Csr | None, start: int = 0) -> Array:
     """Set the scores of seen items to -inf, in place, and return the scores; `start` is the first row in `seen`."""
     if seen is not None:
         indptr = seen.indptr[start : start + len(block) + 1].astype(np.int64)
         rows = np.repeat(np.arange(len(block)), np.diff(indptr))
-        places = rows * block.shape[1] + seen.indices[indptr[0] : indptr[-1]]
-        block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
+        block[like(block, rows), like(block, seen.indices[indptr[0] : indptr[-1]])] = -np.inf
     return block
 
 
@@ -147,67 +141,63 @@ class _Beside(NamedTuple):
     """What is known of the scores of some users beside products and offsets."""
 
     hidden: Csr | None  # (b, n_items), whose stored entries are left out
-    added: torch.Tensor | None  # (b, n_items), a part of the scores
+    added: Array | None  # (b, n_items), a part of the scores
 
     def of(self, rows: Any) -> _Beside:
         """The same of some of the users."""
         hidden, added = (None if each is None else each[rows] for each in self)
         return _Beside(hidden, added)
 
-    def applied(self, block: torch.Tensor, start: int = 0) -> torch.Tensor:
+    def applied(self, block: Array, start: int = 0) -> Array:
         """Add what is added and set hidden scores to -inf, in place, and return the scores from user `start` on."""
         if self.added is not None:
             block += self.added[start : start + len(block)]
         return hide(block, self.hidden, start)
 
     @property
-    def largest(self) -> torch.Tensor | float:
+    def largest(self) -> Array | float:
         """The largest size of what is added to the scores of each user, (b,)."""
-        return 0.0 if self.added is None else self.added.abs().amax(dim=1)
+        return 0.0 if self.added is None else library_of(self.added).amax(abs(self.added), axis=1)
 
-    def added_at(self, items: torch.Tensor) -> torch.Tensor | float:
+    def added_at(self, items: Array) -> Array | float:
         """What is added to the scores of some items of each user, (b, m)."""
-        return 0.0 if self.added is None else self.added.gather(1, items)
+        return 0.0 if self.added is None else taken(self.added, items)
 
 
-def _best(
-    catalogue: Catalogue, users: torch.Tensor, beside: _Beside, n: int, buffer: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _best(catalogue: Catalogue, users: Array, beside: _Beside, n: int, buffer: Array) -> tuple[Array, Array]:
     """The n best items of each user and their scores in double precision, both (b, n)."""
     reach = catalogue.reach(users) + beside.largest
     tolerance = ties.tolerance_of(reach)
-    values = torch.empty((len(users), n), dtype=torch.float64, device=users.device)
-    items = torch.empty((len(users), n), dtype=torch.int64, device=users.device)
-    left = torch.arange(len(users), device=users.device)  # whose lists are not settled
+    values, items, library = empty((len(users), n), users), empty((len(users), n), users, "int64"), library_of(users)
+    left = like(users, np.arange(len(users)))  # whose lists are not settled
     first = n + max(4, n // 16)
     for size in [size for size in (first, _WIDER * first) if size < len(catalogue)]:
         whole = len(left) == len(users)
-        asked, of_asked = (users, beside) if whole else (users[left], beside.of(left.cpu().numpy()))
+        asked, of_asked = (users, beside) if whole else (users[left], beside.of(in_numpy(left)))
         near, found = _candidates(catalogue, asked, of_asked, size, buffer)
         exact = catalogue.exact(asked, found) + of_asked.added_at(found)
-        exact = torch.where(near.isneginf(), -torch.inf, exact)
+        exact = library.where(library.isneginf(near), -np.inf, exact)
         others = near[:, -1] + catalogue.error(reach[left])  # -inf where all others are seen
         sure, *found = ties.choose(exact, found, n, tolerance[left], others)
         values[left[sure]], items[left[sure]] = (each[sure] for each in found)
         left = left[~sure]
         if not len(left):
             return values, items
-    for rows in left.split(max(1, _CACHE_ENTRIES // len(catalogue))):
-        scores = beside.of(rows.cpu().numpy()).applied(catalogue.exact_of_all(users[rows]))
-        if scores.isnan().any():
+    size = max(1, _CACHE_ENTRIES // len(catalogue))
+    for rows in [left[start : start + size] for start in range(0, len(left), size)]:
+        scores = beside.of(in_numpy(rows)).applied(catalogue.exact_of_all(users[rows]))
+        if library.isnan(scores).any():
             raise DataError("expected scores without NaN: the factors or the offsets hold NaN or are infinite")
         values[rows], items[rows] = ties.best(scores, n, tolerance[rows])
     return values, items
 
 
-def _candidates(
-    catalogue: Catalogue, users: torch.Tensor, beside: _Beside, size: int, buffer: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _candidates(catalogue: Catalogue, users: Array, beside: _Beside, size: int, buffer: Array) -> tuple[Array, Array]:
     """The highest approximate scores of each user and their items, both (b, size), best first."""
-    scores = torch.empty((len(users), size), dtype=buffer.dtype, device=users.device)
-    items = torch.empty((len(users), size), dtype=torch.int64, device=users.device)
+    scores = empty((len(users), size), users, catalogue.numbers.name)
+    items = empty((len(users), size), users, "int64")
     for start in range(0, len(users), len(buffer)):
         rows = slice(start, min(start + len(buffer), len(users)))
         block = catalogue.approximate(users[rows], buffer[: rows.stop - start])
-        torch.topk(beside.applied(block, start), size, out=(scores[rows], items[rows]))
+        scores[rows], items[rows] = largest_of_rows(beside.applied(block, start), size)
     return scores, items

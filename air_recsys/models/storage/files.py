@@ -17,7 +17,7 @@ from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models.learned import Factors
 from air_recsys.models.registered import classes_of, registered
 from air_recsys.models.state import FittedState
-from air_recsys.nn.devices import device_or_cpu
+from air_recsys.nn.devices import check_device_name
 from air_recsys.nn.memory import readable
 from air_recsys.storage.reading import parse_json
 from air_recsys.storage.tensor_files import Chunk, DamagedError, TensorFile, tensor_chunks
@@ -227,7 +227,7 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
         _check_type(name, attributes[name], kind)
     for name in attributes["ending"].keys() & _OF_TRAINING.keys():
         _check_type(name, attributes["ending"][name], _OF_TRAINING[name])
-    device_or_cpu(attributes["ending"].get("device_"))  # refuses what names none
+    check_device_name(attributes["ending"].get("device_") or "cpu")  # refuses what names none
     for name in attributes["history_"]:
         _check_type("a column of the history", name, str)
     for size in attributes["transform_graphs"]:

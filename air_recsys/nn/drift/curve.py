@@ -19,13 +19,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from scipy.optimize import nnls
-from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.lazy import Tensor, torch
 
 _SCALES_APART = 4.0
 _CERTAIN = 4.0  # standard errors by which a process has to differ from none
@@ -61,6 +59,8 @@ def processes_of(curve: Curve) -> list[Scale]:
     The variances are those of non-negative least squares, weighted by the pairs, for time scales a factor of 4 apart;
     the least certain process goes until all differ from none.
     """
+    from scipy.optimize import nnls
+
     positive = curve.lags[curve.lags > 0]
     if not positive.size:
         return []

@@ -12,9 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.drift.curve import Curve, Scale, curve_of, processes_of
 from air_recsys.nn.drift.process import Moments, Process
 from air_recsys.nn.objective import Observations
@@ -23,6 +20,7 @@ from air_recsys.nn.posterior.equations import Given, Rows, equations, gaussians
 from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.lazy import Tensor, torch
 
 _AT_ONCE = 2**18  # entries
 LOOKED_AT = 2**18  # entries of the rows that curves are made of

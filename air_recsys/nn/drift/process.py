@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+import numpy as np
 
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.lazy import Tensor, functional, torch
 
 _MOMENTS = 32  # in a time scale; entries between two of them count as of one time
 
@@ -27,84 +26,81 @@ _MOMENTS = 32  # in a time scale; entries between two of them count as of one ti
 class Moments(NamedTuple):
     """A process at the moments of the entries, and between them."""
 
-    keys: Tensor  # (k,), ascending: row times the number of moments there may be, plus moment
-    mean: Tensor  # (k,)
-    spread: Tensor  # (k,), the variance left
+    keys: np.ndarray  # (k,), ascending: row times the number of moments there may be, plus moment
+    mean: np.ndarray  # (k,)
+    spread: np.ndarray  # (k,), the variance left
     first: float  # the time of moment 0
     n_moments: int
     scale: float  # l
     strength: float  # v
-    scales: Tensor  # (m,), s
+    scales: np.ndarray  # (m,), s
 
-    def at(self, rows: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+    def at(self, rows: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
 
         Examples
         --------
-        >>> one, keys = torch.ones(1), torch.tensor([0])
+        >>> one, keys = np.ones(1), np.array([0])
         >>> moments = Moments(keys, 0.5 * one, 0.1 * one, 0.0, n_moments=1, scale=10.0, strength=1.0, scales=one)
-        >>> moments.at(torch.tensor([0, 0, 1]), torch.tensor([0.0, 10.0, 0.0]))
-        (tensor([0.5000, 0.1839, 0.0000]), tensor([0.1000, 0.8782, 1.0000]))
+        >>> mean, variance = moments.at(np.array([0, 0, 1]), np.array([0.0, 10.0, 0.0]))
+        >>> mean.round(4), variance.round(4)
+        (array([0.5   , 0.1839, 0.    ]), array([0.1   , 0.8782, 1.    ]))
         """
         strengths, step = self.strengths(rows), self.scale / _MOMENTS
-        moment = ((times - self.first) / step).floor()
-        inside = moment.clamp(0, self.n_moments - 1)  # its row does not change by that
-        key = rows * self.n_moments + inside.long()
-        place = torch.searchsorted(self.keys, key, right=True) - 1
+        moment = np.floor((times - self.first) / step)
+        inside = moment.clip(0, self.n_moments - 1)  # its row does not change by that
+        key = rows * self.n_moments + inside.astype(np.int64)
+        place = np.searchsorted(self.keys, key, side="right") - 1
         lower, upper = (self._near(rows, moment, each) for each in (place, place + 1))
         between = lower.correlation * upper.correlation
-        rest = (1 - between.square()).clamp(min=1e-12)
+        rest = (1 - np.square(between)).clip(min=1e-12)
         left = (lower.correlation - upper.correlation * between) / rest
         right = (upper.correlation - lower.correlation * between) / rest
         mean = left * lower.mean + right * upper.mean
         shared = _covariance(lower.spread, upper.spread, between / rest / strengths)
-        known = left.square() * lower.spread + right.square() * upper.spread + 2 * left * right * shared
+        known = np.square(left) * lower.spread + np.square(right) * upper.spread + 2 * left * right * shared
         told = left * lower.correlation + right * upper.correlation
-        return mean, known + strengths * (1 - told).clamp(min=0)
+        return mean, known + strengths * (1 - told).clip(min=0)
 
-    def strengths(self, rows: Tensor) -> Tensor:
+    def strengths(self, rows: np.ndarray) -> np.ndarray:
         """The strength v / s of some rows, v of those that came later."""
         trained = rows < len(self.scales)
-        return self.strength / torch.where(trained, self.scales[rows * trained], 1.0)
+        return self.strength / np.where(trained, self.scales[rows * trained], 1.0)
 
-    def of_rows(self, rows: Tensor) -> Moments:
+    def of_rows(self, rows: np.ndarray) -> Moments:
         """The same of some rows, ascending, which are counted anew."""
         trained = rows[rows < len(self.scales)]
         owner = self.keys // self.n_moments
-        kept = torch.isin(owner, trained)
-        keys = torch.searchsorted(trained, owner[kept]) * self.n_moments + self.keys[kept] % self.n_moments
+        kept = np.isin(owner, trained)
+        keys = np.searchsorted(trained, owner[kept]) * self.n_moments + self.keys[kept] % self.n_moments
         return self._replace(keys=keys, mean=self.mean[kept], spread=self.spread[kept], scales=self.scales[trained])
 
     def of_new_rows(self) -> Moments:
         """The same for rows that all came later."""
-        one = self.mean.new_ones(1)
-        return self._replace(keys=self.keys.new_full((1,), -1), mean=0 * one, spread=one, scales=one)
+        one = np.ones(1, self.mean.dtype)
+        return self._replace(keys=np.full(1, -1, self.keys.dtype), mean=0 * one, spread=one, scales=one)
 
-    def on_cpu(self) -> Moments:
-        """The same in the memory of the host."""
-        return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})
-
-    def _near(self, rows: Tensor, moment: Tensor, place: Tensor) -> _Near:
+    def _near(self, rows: np.ndarray, moment: np.ndarray, place: np.ndarray) -> _Near:
         """The process at the moments of some places, with no correlation where they are of another row."""
-        there = place.clamp(0, len(self.keys) - 1)
+        there = place.clip(0, len(self.keys) - 1)
         key = self.keys[there]
         same = (there == place) & (key // self.n_moments == rows)
-        gap = (moment - key % self.n_moments).abs()
-        return _Near(torch.exp(-gap / _MOMENTS) * same, self.mean[there], self.spread[there])
+        gap = np.abs(moment - key % self.n_moments)
+        return _Near(np.exp(-gap / _MOMENTS) * same, self.mean[there], self.spread[there])
 
 
 class _Near(NamedTuple):
-    correlation: Tensor
-    mean: Tensor
-    spread: Tensor
+    correlation: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
 
 
-def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
+def _covariance(lower: np.ndarray, upper: np.ndarray, joint: np.ndarray) -> np.ndarray:
     """The covariance of neighbours in a chain from their variances and minus what joins them in the precision.
 
     With others summed out, their precision is [[a, -j], [-j, b]], of which the variances give a and b.
     """
-    own = (1 + (1 + 4 * joint.square() * lower * upper).sqrt()) / (2 * lower)  # a
+    own = (1 + np.sqrt(1 + 4 * np.square(joint) * lower * upper)) / (2 * lower)  # a
     return joint / own * upper
 
 
@@ -161,8 +157,8 @@ class Process(Stateful):
         if self._count:
             mean = self._sum / self._count
             spread = torch.maximum(self._squares / self._count - mean.square(), 1e-6 * self._strengths)
-        numbers = self._first, self._n_moments, self.scale, self.strength
-        return Moments(self._keys, mean, spread, *numbers, self._scales)
+        keys, mean, spread, scales = (each.cpu().numpy() for each in (self._keys, mean, spread, self._scales))
+        return Moments(keys, mean, spread, self._first, self._n_moments, self.scale, self.strength, scales)
 
     def _sums(self, values: Tensor) -> Tensor:
         return torch.segment_reduce(values[self._order].to(torch.float64), "sum", offsets=self._starts)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple, Self
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.sums import row_sums
+from air_recsys.storage.lazy import Tensor, torch
 
 _PART = 2**17  # entries and rows, which are summed within a millisecond
 

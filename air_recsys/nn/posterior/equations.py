@@ -21,13 +21,11 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.moments import Moments, moments, solutions
 from air_recsys.nn.posterior.triangles import corner, inner, last_of_rows, packed, size_of, spans, squares, symmetric
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import Stateful, set_values
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers, one_thread
 
 _RANKS = 5  # rank of the mean of many products, in ranks of one product
@@ -173,7 +171,7 @@ def _priors(posterior: Posterior) -> list[Tensor]:
 
 
 def _kinds(values: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | None]:
-    return [(value.shape, value.dtype) if isinstance(value, Tensor) else None for value in values]
+    return [(value.shape, value.dtype) if isinstance(value, torch.Tensor) else None for value in values]
 
 
 def _joined(draws: Sequence[list[Tensor]]) -> Priors:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from torch import Tensor
-
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Half
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.storage.lazy import Tensor
 
 
 class Exchange:

@@ -6,18 +6,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.nn.posterior.entries import Block, Entries
 from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
 
 # What was tried in place of these values: benchmarks/reports/accuracy.md.
-_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight
+POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight
 _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on MovieLens; 4 miss them by 0.0005
 _OVERSAMPLED = 10
 _SHARE = 0.2  # of the rows, or columns; on parts of MovieLens a third or a tenth are worse
@@ -52,7 +51,7 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
         width, most = min(n_features, min(observed.shape) - 1), math.ceil(_SHARE * min(observed.shape))
-        found = _singular(observed, [degree**-_POWER for degree in degrees], width + 1, rng)
+        found = _singular(observed, [degree**-POWER for degree in degrees], width + 1, rng)
         vectors = _standing_out(*found, most)
     rows, columns = (_with_degrees(*pair) for pair in zip(vectors, degrees, strict=True))
     return rows, columns
@@ -96,7 +95,7 @@ class Projection(NamedTuple):
         A trained row gets its own.
         """
         degrees = _at_least_one(starts.diff(), self.basis.dtype)
-        vectors = degrees[:, None] ** -_POWER * _sums(starts, partners, self.basis)
+        vectors = degrees[:, None] ** -POWER * _sums(starts, partners, self.basis)
         return torch.cat(
             [vectors, torch.stack([degrees.log() - self.logarithm, torch.ones_like(degrees)], dim=1)], dim=1
         )
@@ -110,8 +109,8 @@ def projection(observed: OwnEntries, features: tuple[Tensor, Tensor], side: int)
     """
     rows, others = features[side][observed.own(side), :-2], features[1 - side][:, :-2]
     degrees, of_others = (_at_least_one(observed.degrees[which], rows.dtype) for which in (side, 1 - side))
-    inputs = of_others[:, None] ** -_POWER * others
-    products = degrees[observed.own(side), None] ** -_POWER * _sums(*observed.entries[side][:2], inputs)
+    inputs = of_others[:, None] ** -POWER * others
+    products = degrees[observed.own(side), None] ** -POWER * _sums(*observed.entries[side][:2], inputs)
     sizes, matches = observed.exchange.sum(products.square().sum(dim=0), products.mul_(rows).sum(dim=0))
     gains = matches / sizes.clamp(min=torch.finfo(rows.dtype).tiny)
     return Projection(inputs.mul_(gains), degrees.log().mean())

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.exceptions import NumericalError
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers
 
 _PRIORS = "the priors of the posterior have no solution: "
@@ -68,7 +66,7 @@ def of_rows(unsolved: Tensor, dtype: torch.dtype) -> Flag:
     return Flag(unsolved, _ROWS.format(dtype))
 
 
-def unsolved_rows(number: int, dtype: torch.dtype) -> str:
+def unsolved_rows(number: int, dtype: torch.dtype | str) -> str:
     """The message of rows without a solution."""
     return _ROWS.format(dtype).format(number)
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.posterior.triangles import packed, positions_in_triangle, symmetric
+from air_recsys.storage.lazy import Tensor, torch
 
 _HALVED = 16  # rows from which on two halves are faster than the whole
 

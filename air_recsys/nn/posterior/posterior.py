@@ -30,8 +30,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.nn.captured import MOST_ENTRIES, CapturedStep
 from air_recsys.nn.drift.drift import Drift
@@ -43,6 +41,7 @@ from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Embedding, Noise, RowPrior
 from air_recsys.nn.posterior.state import Stateful, leaves, load_position, position, with_leaves
 from air_recsys.nn.posterior.triangles import packed
+from air_recsys.storage.lazy import Tensor, torch
 
 _MOMENTUM, _MOMENTUM_OF_WEIGHTS = 0.6, 0.8  # -a of rows and of W; see benchmarks/reports/accuracy.md
 _PAST = 0.6  # of the way to the best Gaussian, beyond it; see benchmarks/reports/accuracy.md

@@ -22,8 +22,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
@@ -31,6 +29,7 @@ from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
 from air_recsys.nn.posterior.moments import solutions
 from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.lazy import Tensor, torch
 from air_recsys.storage.threads import in_workers
 
 _SPREAD = 0.1  # s_0

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-import torch
-from torch import Tensor
+from air_recsys.storage.lazy import Tensor, torch
 
 
 class Stateful:
@@ -61,8 +60,8 @@ def with_leaves(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def _like(value: Any, present: Any, device: torch.device | None) -> Any:
-    if isinstance(present, Tensor):
-        if not isinstance(value, Tensor) or (value.shape, value.dtype) != (present.shape, present.dtype):
+    if isinstance(present, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or (value.shape, value.dtype) != (present.shape, present.dtype):
             raise ValueError(f"expected a tensor of shape {tuple(present.shape)} and {present.dtype}")
         return value.to(present.device)
     if isinstance(present, tuple | list) and present:
@@ -70,7 +69,7 @@ def _like(value: Any, present: Any, device: torch.device | None) -> Any:
         return type(present)(*entries) if hasattr(present, "_fields") else type(present)(entries)
     if isinstance(present, list):
         return _placed(value, device)
-    if isinstance(value, Tensor) or isinstance(present, int | float) != isinstance(value, int | float):
+    if isinstance(value, torch.Tensor) or isinstance(present, int | float) != isinstance(value, int | float):
         raise ValueError(f"expected a {type(present).__name__}, found {type(value).__name__}")
     return value
 
@@ -78,7 +77,7 @@ def _like(value: Any, present: Any, device: torch.device | None) -> Any:
 def _placed(value: Any, device: torch.device | None) -> Any:
     if isinstance(value, list | tuple):
         return [_placed(entry, device) for entry in value]
-    return value.to(device) if isinstance(value, Tensor) else value
+    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def gamma(shape: Tensor, generator: torch.Generator) -> Tensor:
@@ -105,7 +104,7 @@ def load_position(generator: torch.Generator, kept: dict[str, Any]) -> None:
     kind alone. A seed from the digest of the other's state gives the same course every time.
     """
     device, state = kept["device"], kept["state"]
-    if not isinstance(state, Tensor) or state.dtype != torch.uint8:
+    if not isinstance(state, torch.Tensor) or state.dtype != torch.uint8:
         raise ValueError("expected the state of a generator as bytes")
     if device == generator.device.type:
         generator.set_state(state.cpu())

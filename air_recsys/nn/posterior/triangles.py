@@ -8,8 +8,8 @@ from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from air_recsys.storage.lazy import Tensor, torch
 
 
 class Span(NamedTuple):

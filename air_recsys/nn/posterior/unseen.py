@@ -21,12 +21,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.triangles import symmetric
+from air_recsys.storage.lazy import Tensor, torch
 
 _RIDGE = 20.0  # of the known features, not of the constant, at most: less where they explain much, as in `prior`
 _STEPS = 5  # of ridge and regression in turn

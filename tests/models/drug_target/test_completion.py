@@ -83,7 +83,7 @@ def test_recorded_values_are_kept_and_others_do_not_matter_and_stay_in_range() -
     weights = (np.random.default_rng(1).random(VALUES.shape) < 0.8).astype(float)
     found, other = (complete(each, weights) for each in (VALUES, np.where(weights > 0, VALUES, 1 - VALUES)))
     np.testing.assert_array_equal(found.scores, other.scores)
-    filled = found.filled.numpy()
+    filled = found.filled
     np.testing.assert_array_equal(filled[weights == 1], VALUES[weights == 1])
     assert 0 <= filled.min() <= filled.max() <= 1
 
@@ -92,7 +92,7 @@ def test_half_a_weight_lies_between_recorded_and_completed() -> None:
     weights = np.ones_like(VALUES)
     weights[0] = 0.5
     found = complete(VALUES, weights, n_rounds=1)
-    expected = (VALUES[0] + found.scores[0].clamp(0, 1).numpy()) / 2
+    expected = (VALUES[0] + found.scores[0].clip(0, 1)) / 2
     # The first round starts from the weighted record.
     np.testing.assert_allclose(found.filled[0], expected)
 

@@ -64,7 +64,7 @@ def test_what_is_taken_away_takes_its_contribution_along() -> None:
     first = found.interactions.iloc[0]
     whole = model._answers.whole(model._answers.shown_for((0, 0)))
     graphs = affinity(whole.block.smoothed, None, 0.5), affinity(whole.block.smoothed.T, None, 0.5)
-    without = whole.block.smoothed.clone()
+    without = whole.block.smoothed.copy()
     without[model.drugs_.lookup(first["drug"])[0], model.targets_.lookup(first["target"])[0]] = 0
     lost = found.score - float(spectrum(*graphs, model._noise).smooth(without)[0, 0])
     assert lost == pytest.approx(first["contribution"], abs=1e-9)

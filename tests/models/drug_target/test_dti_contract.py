@@ -189,7 +189,8 @@ def test_the_plan_is_at_least_the_peak_and_at_most_one_and_a_half_of_it(
             found.note()
     finally:
         tracemalloc.stop()
-    assert found.peak <= model.memory_plan(data, *given).total <= 1.5 * found.peak
+    of_lapack = 3 * 8 * max(shape) ** 2  # which nobody counts
+    assert found.peak <= model.memory_plan(data, *given).total <= 1.5 * (found.peak + of_lapack)
 
 
 def test_a_fit_that_needs_more_than_it_may_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker.factors import ItemFactors, factor_graph, item_axes, user_factors
 from air_recsys.models.graph_ranker.inputs import RankerSettings
-from air_recsys.models.graph_ranker.lists import best_lists, largest_of_rows
+from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import (
     NormalisedItems,
     exact_weights,
@@ -32,6 +32,7 @@ from air_recsys.models.graph_ranker.scorers import (
     of_length_one,
 )
 from air_recsys.models.ranking import ties
+from air_recsys.storage.arrays import largest_of_rows
 from air_recsys.training import train
 
 N_USERS, N_ITEMS = 70, 300
@@ -280,12 +281,14 @@ def test_scores_of_nothing_are_zero_whatever_they_weigh(weight: float) -> None:
         assert not scores.any()
 
 
+@pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("n_columns", [40, 1600, 1607])
-def test_the_largest_of_long_rows_are_those_of_all(n_columns: int) -> None:
+def test_the_largest_of_long_rows_are_those_of_all(n_columns: int, kind: str) -> None:
     scores = torch.rand((5, n_columns), generator=torch.Generator().manual_seed(4))
     scores[0, -3:] = 2.0 + torch.arange(3)
     scores[1] = -torch.inf
-    values, places = largest_of_rows(scores, 30)
+    found = largest_of_rows(scores.numpy() if kind == "array" else scores, 30)
+    values, places = map(torch.as_tensor, found)
     assert torch.equal(values, scores.topk(30).values)
     assert torch.equal(scores.gather(1, places), values)
     assert all(row.unique().numel() == 30 for row in places)

@@ -50,12 +50,12 @@ def test_it_is_the_posterior_of_a_gaussian_process_at_and_between_the_moments():
     kernel = covariance(rows, times, rows, times, scales) + np.diag(1 / precisions)
     for who, when, pair in ((rows, times, found.at_entries()), (asked, at, None)):
         cross = covariance(who, when, rows, times, scales)
-        mean, spread = pair or found.moments().at(torch.as_tensor(who), torch.as_tensor(when))
+        mean, spread = pair or found.moments().at(who, when)
         np.testing.assert_allclose(mean, cross @ np.linalg.solve(kernel, values), rtol=1e-6, atol=1e-9)
         told = np.einsum("ij,ji->i", cross, np.linalg.solve(kernel, cross.T))
         np.testing.assert_allclose(spread, STRENGTH / scales[who] - told, rtol=1e-6, atol=1e-9)
     # Rows that came later vary as one of scale one.
-    mean, spread = found.moments().at(torch.tensor([3, 17]), torch.tensor([5.0, 5.0]))
+    mean, spread = found.moments().at(np.array([3, 17]), np.array([5.0, 5.0]))
     assert mean.tolist() == [0, 0]
     assert spread.tolist() == pytest.approx([STRENGTH, STRENGTH])
 
@@ -70,7 +70,7 @@ def test_draws_have_the_mean_and_the_variance_of_the_process():
         drawn.update(*given, generator)
         drawn.count()
     mean, spread = drawn.moments().mean, drawn.moments().spread
-    assert ((mean - exact.mean).abs() < 5 * (exact.spread / n).sqrt()).all()
+    assert (np.abs(mean - exact.mean.numpy()) < 5 * np.sqrt(exact.spread.numpy() / n)).all()
     np.testing.assert_allclose(spread, exact.spread, rtol=0.2)
 
 
@@ -216,5 +216,5 @@ def test_a_state_goes_on_to_the_bit(at, sample):
     for one, two in zip(whole.sides, other.sides, strict=True):
         assert torch.equal(one.mean, two.mean)
     for one, two in zip(drift.moments()[0], again.moments()[0], strict=True):
-        assert torch.equal(one.mean, two.mean)
-        assert torch.equal(one.spread, two.spread)
+        np.testing.assert_array_equal(one.mean, two.mean)
+        np.testing.assert_array_equal(one.spread, two.spread)

@@ -1,0 +1,92 @@
+"""What answers from a fitted model works where torch is missing, and a training says what it needs."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from air_recsys import AIR, DMF, BiasModel
+from air_recsys.dti import DrugTargetAIR
+
+MISSING = """
+import json, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Missing())
+"""
+ASKED = (
+    MISSING
+    + """
+import air_recsys, scipy.sparse as sp
+model = air_recsys.load(sys.argv[1])
+if "dti" in sys.argv[1]:
+    found = [model.predict_proba("0", "1").tolist(), model.recommend("0", n=3).iloc[:, 1].tolist()]
+    model.explain("0", "1")
+else:
+    found = [model.predict([0, 1], [2, 3]).tolist(), model.recommend([0, 1], n=3)["item"].tolist()]
+    if hasattr(model, "fold_in"):
+        model.fold_in(sp.csr_array([[1.0] * 4 + [0.0] * 8])).recommend([0], n=2)
+    if "posterior" in sys.argv[1]:
+        found += [ends.tolist() for ends in model.predict_interval([0], [2])]
+    if "dmf" not in sys.argv[1] and "biases" not in sys.argv[1]:
+        model.explain(0, 2), model.similar_items(0), model.item_graph_.to_html(sys.argv[1] + ".html")
+print(json.dumps(found))
+"""
+)
+TRAINED = (
+    MISSING
+    + """
+from air_recsys import AIR
+from air_recsys.exceptions import MissingTorchError
+try:
+    AIR.for_ratings().fit([[1.0, 2.0], [2.0, 1.0]])
+except MissingTorchError as error:
+    print(error)
+"""
+)
+RATINGS = np.where(
+    np.random.default_rng(0).random((16, 12)) < 0.7, np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((8, 6))), np.nan
+)
+MODELS = {
+    "posterior": lambda: AIR.for_ratings(n_sweeps=3, n_factors=2, random_state=0, device="cpu").fit(RATINGS),
+    "draws": lambda: AIR.for_ratings(solver="langevin", n_sweeps=4, n_factors=2, device="cpu").fit(RATINGS),
+    "completion": lambda: AIR.for_completion(n_epochs=20, settings="fixed", device="cpu").fit(RATINGS),
+    "likes": lambda: AIR.for_likes(device="cpu", n_steps=6).fit(np.where(RATINGS > 3, 1.0, np.nan)),
+    "dmf": lambda: DMF(n_epochs=5, device="cpu").fit(RATINGS),
+    "biases": lambda: BiasModel().fit(RATINGS),
+}
+
+
+def answer(program: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_answers_as_where_torch_is(kind, tmp_path):
+    model = MODELS[kind]()
+    scores, items, *ends = json.loads(answer(ASKED, model.save(tmp_path / f"{kind}.air")))
+    np.testing.assert_allclose(scores, model.predict([0, 1], [2, 3]))
+    assert items == model.recommend([0, 1], n=3)["item"].tolist()
+    if ends:
+        np.testing.assert_allclose(ends, model.predict_interval([0], [2]))
+
+
+def test_drugs_and_targets_answer_as_where_torch_is(tmp_path):
+    model = DrugTargetAIR(device="cpu").fit((RATINGS > 3) * 1.0)
+    ids = [str(model.drugs_.ids[0]), str(model.targets_.ids[1])]
+    program = ASKED.replace('"0"', ids[0]).replace('"1"', ids[1])
+    probability, best = json.loads(answer(program, model.save(tmp_path / "dti.air")))
+    np.testing.assert_allclose(probability, model.predict_proba(model.drugs_.ids[0], model.targets_.ids[1]))
+    assert best == model.recommend(model.drugs_.ids[0], n=3).iloc[:, 1].tolist()
+
+
+def test_a_training_names_the_line_that_installs_torch():
+    assert "pip install torch" in answer(TRAINED)
