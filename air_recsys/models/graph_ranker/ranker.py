@@ -65,7 +65,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.storage.threads import threads, warn_of_many
+from air_recsys.storage.threads import one_thread, threads, warn_of_many
 from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
@@ -315,6 +315,7 @@ class GraphRanker(Recommender):
             lock_of(self),
             naming_what_fits(planned, data),
             threads(self.n_threads),
+            one_thread(),  # what is not shared out: bits follow no number of threads, and none of them spins
         ):
             found = self._learned(of_likes(data), progress, callbacks, ranks)
             self._state = with_content(found, data, self.random_state) if any(data.n_features) else found
