@@ -78,7 +78,7 @@ def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -
     """The weights H, (n_items, n_items): dense and exact for few items, sparse for many, a share by each rank."""
     normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        weights = exact_weights(item_products(normalised).astype(np.float64), settings.regression_penalty)
+        weights = exact_weights(item_products(normalised, np.float64), settings.regression_penalty)
         return ranks.as_first(torch.from_numpy(weights)).numpy()
     return neighborhood_weights(normalised, settings.regression_penalty, ranks=ranks)
 
@@ -100,10 +100,10 @@ def regression_scorer(
     return ProductScorer(own, ScaledColumns(weights, target), source)
 
 
-def item_products(normalised: NormalisedItems) -> np.ndarray:
-    """The products M, dense, (n_items, n_items)."""
+def item_products(normalised: NormalisedItems, dtype: type[np.floating] = np.float32) -> np.ndarray:
+    """The products M, dense, (n_items, n_items), found in single precision."""
     rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
-    found = np.empty((rows.shape[1], rows.shape[1]), rows.dtype)
+    found = np.empty((rows.shape[1], rows.shape[1]), dtype)
 
     def multiply(part: slice) -> None:
         found[part, part.start :] = (columns[part] @ rows[:, part.start :]).toarray()
@@ -128,9 +128,15 @@ def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
     """The weights H for the products M, over which it writes, by one inverse in their type, rounded to float32."""
     penalized = torch.from_numpy(products)
     penalized.diagonal().add_(penalty)
-    weights = inverted(penalized).mul_(-penalty)
-    weights.diagonal().add_(1)
-    return weights.float().numpy()
+    inverse, found = inverted(penalized), np.empty(products.shape, np.float32)
+
+    def weigh(part: slice) -> None:
+        weights = inverse[part].mul_(-penalty)
+        weights.diagonal(part.start).add_(1)
+        found[part] = weights
+
+    by_rows(weigh, len(found))
+    return found
 
 
 def neighborhood_weights(
