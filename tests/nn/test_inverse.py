@@ -48,9 +48,9 @@ def test_a_matrix_that_is_not_positive_definite_is_named_by_its_row(place):
 
 FIT = """
 import hashlib, numpy as np
-from air_recsys import GraphRanker
+from air_recsys import AIR
 seen = np.random.default_rng(0).random((700, 600)) < 0.05
-model = GraphRanker(settings={}, n_steps=5, device="cpu").fit(seen.astype(np.float32))
+model = AIR.for_likes(settings={}, n_steps=5, device="cpu").fit(seen.astype(np.float32))
 print(hashlib.sha256(model.recommend([*range(50)])["score"].to_numpy().tobytes()).hexdigest())
 """
 
