@@ -15,7 +15,7 @@ from air_recsys.nn.posterior.equations import FACTORED, MOST_FACTORED, SLAB, SUM
 from air_recsys.nn.posterior.triangles import size_of
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
-_BLOCK = 64 * 2**20  # bytes of the candidate search at any size
+_BLOCK = 16 * 2**20, 64 * 2**20  # bytes of the candidate search at any size, on a CPU and a GPU
 FIRST_USE = 100 * 2**20  # bytes that the optimisers of torch take once in a process: 87 to 96 MB were measured
 _NO_GRAPHS = 0.0, 0.0  # strengths
 _KEPT = 2  # copies of the state: the last good one and the best one
@@ -27,7 +27,7 @@ _PIECE = 1024  # entries of a row that a GPU sums at a time
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
-_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, 2_000_000
+_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, (500_000, 4_000_000)
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
@@ -68,14 +68,14 @@ class MemoryPlan(NamedTuple):
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     """The memory of a training at its peak, without its interactions: a slightly high estimate."""
-    m, n, nnz, size, weighted, _ = sizes
+    m, n, nnz, size, weighted, on_gpu = sizes
     width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
     full = width >= min(m, n) and n_batches == 1
     factors = (m + n) * (width + settings.biases) + (settings.depth - 2) * width**2
     sides = [rows for rows, strength in zip((m, n), settings.strengths, strict=True) if strength > 0]
     graphs = [_graph(rows, settings.n_neighbors, n_batches, size) for rows in sides]
-    search = max((_search(rows, settings.n_neighbors) for rows in sides), default=0)
+    search = max((_search(rows, settings.n_neighbors, on_gpu) for rows in sides), default=0)
     data = nnz * (3 * _WORD + size * (1 + weighted))
     # Of one batch: products, errors, residuals in both orders; at full width the matrix itself.
     step = 5 * size * nnz // n_batches + 5 * size * (m + n) * (width + 2) + sum(work for _, work in graphs)
@@ -97,9 +97,9 @@ def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tup
     return held, 7 * size * edges // n_batches
 
 
-def _search(rows: int, n_neighbors: int | None) -> int:
+def _search(rows: int, n_neighbors: int | None, on_gpu: bool) -> int:
     """The bytes that choosing a graph's edges anew needs."""
-    return 0 if n_neighbors is None else _BLOCK + 4 * _LONG * rows * min(n_neighbors, rows)
+    return 0 if n_neighbors is None else _BLOCK[on_gpu] + 4 * _LONG * rows * min(n_neighbors, rows)
 
 
 def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) -> Iterator[tuple[str, Settings]]:
@@ -166,7 +166,7 @@ def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, i
             n_edges = settings.n_neighbors or 0
             held += _EDGE * rows * min(n_edges, rows)
             made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows))
-    gone_through = _RATING * (n_ratings + (1 + sizes.on_gpu) * min(_GONE_THROUGH, 20 * n_ratings))
+    gone_through = _RATING * (n_ratings + min(_GONE_THROUGH[sizes.on_gpu], (20 + 20 * sizes.on_gpu) * n_ratings))
     return held, made + gone_through if held else 0
 
 

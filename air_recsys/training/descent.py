@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from air_recsys.nn.exact import exact_epoch
 from air_recsys.nn.objective import Objective, Observations, State
+from air_recsys.storage.threads import LITTLE, one_thread
 from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
 from air_recsys.training.steps import make_stepper, moments_of
 from air_recsys.training.trainer import Adjacencies, Measures, Record, Trainer
@@ -61,6 +63,7 @@ class GradientDescent(Trainer):
         self._stepper = make_stepper(objective, groups, plan.learning_rate)
         self.optimizer = self._stepper.optimizer
         self._previous_objective = math.inf
+        self._held = one_thread if _numbers(objective) < LITTLE else nullcontext
         self._has_gradients = False
         self._refresh_graphs()
 
@@ -75,10 +78,11 @@ class GradientDescent(Trainer):
 
     def advance(self, position: int) -> None:
         """Take the steps of an epoch, and let the graphs choose their edges anew where that is due; or complete X."""
-        if position >= self.plan.n_descent:
-            exact_epoch(self.objective, first=position == self.plan.n_descent)
-        else:
-            self._descend(position)
+        with self._held():
+            if position >= self.plan.n_descent:
+                exact_epoch(self.objective, first=position == self.plan.n_descent)
+            else:
+                self._descend(position)
         self._has_gradients = False
 
     def _descend(self, position: int) -> None:
@@ -117,7 +121,8 @@ class GradientDescent(Trainer):
 
     def measure(self, position: int) -> Measures:
         """The terms of the objective; with one batch the gradients of the next step are there afterwards."""
-        terms = self._stepper.evaluate_all().tolist()
+        with self._held():
+            terms = self._stepper.evaluate_all().tolist()
         self._has_gradients = len(self.objective.batches) == 1
         return Measures(*terms, learning_rate=self._learning_rate(position))
 
@@ -185,3 +190,8 @@ class GradientDescent(Trainer):
 
     def _trained(self) -> Sequence[Tensor]:
         return [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+
+
+def _numbers(objective: Objective) -> int:
+    """The numbers that the products of a step go through."""
+    return objective.model_parameters()[0].shape[1] * max(batch.values.numel() for batch in objective.batches)
