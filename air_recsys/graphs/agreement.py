@@ -200,7 +200,9 @@ def _median_distance(points: np.ndarray) -> float:
     if len(points) > _SAMPLED:
         some = some[np.random.default_rng(0).choice(len(points), _SAMPLED, replace=False)]
     norms = np.square(some).sum(axis=1)
-    return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
+    products, distances = 2 * some @ some.T, norms[:, None] + norms
+    distances -= products
+    return float(np.median(distances.clip(min=0, out=distances), overwrite_input=True))
 
 
 def _in_their_unit(residuals: Csr) -> Csr:

@@ -82,7 +82,7 @@ def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     if full:
         data += 2 * m * n * size
         step += 5 * m * n * size
-    building = nnz * (6 * _LONG) + (data if n_batches > 1 else 0)
+    building = nnz * (4 * _LONG) + (data if n_batches > 1 else 0)
     return MemoryPlan(
         sum(held for held, _ in graphs), data, factors * size * (_ADAM + _KEPT), max(step, search, building)
     )

@@ -30,7 +30,6 @@ import scipy.sparse as sp
 import torch
 from numpy.polynomial.chebyshev import chebinterpolate
 
-from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns

@@ -178,7 +178,10 @@ def test_few_neighbours_are_a_regression_on_these_alone(lacking):
 def test_an_item_of_nobody_has_no_weights(lacking):
     normalised = normalised_items(lacking, 0.5, 1.0)
     assert np.isfinite(normalised.degrees).all()
-    for weights in (exact_weights(item_products(normalised, np.float64), 2.0), neighborhood_weights(normalised, 2.0).toarray()):
+    for weights in (
+        exact_weights(item_products(normalised, np.float64), 2.0),
+        neighborhood_weights(normalised, 2.0).toarray(),
+    ):
         np.testing.assert_allclose(weights[3], 0, atol=1e-12)
         np.testing.assert_allclose(weights[:, 3], 0, atol=1e-12)
 
