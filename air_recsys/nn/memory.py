@@ -17,6 +17,7 @@ from air_recsys.nn.posterior.triangles import size_of
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 16 * 2**20, 64 * 2**20  # bytes of the candidate search at any size, on a CPU and a GPU
 FIRST_USE = 100 * 2**20  # bytes that the optimisers of torch take once in a process: 87 to 96 MB were measured
+_FIRST_SWEEPS = 24 * 2**20  # and what sweeps take: 22 MB
 _NO_GRAPHS = 0.0, 0.0  # strengths
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
@@ -28,6 +29,8 @@ _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
 _CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, (500_000, 4_000_000)
+_MEDIAN = 16 * 1500**2  # bytes of the distances of some rows
+_GAPS = 8  # of the bytes of sweeps one in so many lies in gaps between arrays
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
@@ -155,7 +158,8 @@ def posterior_plan(
     of_sweeps = {"sample": sample, "block_bytes": block_bytes, "from_covariances": from_covariances}
     sweeps = posterior_bytes(sizes, width, n_features, **of_sweeps, after=after)
     # The sweeps need their own memory in place of the ratings, the factors and their work.
-    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors))
+    more = sweeps // _GAPS + _FIRST_SWEEPS
+    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors) + more)
 
 
 def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, int]:
@@ -165,7 +169,7 @@ def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, i
         if strength > 0:
             n_edges = settings.n_neighbors or 0
             held += _EDGE * rows * min(n_edges, rows)
-            made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows))
+            made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows) + min(_MEDIAN, 16 * rows**2))
     gone_through = _RATING * (n_ratings + min(_GONE_THROUGH[sizes.on_gpu], (20 + 20 * sizes.on_gpu) * n_ratings))
     return held, made + gone_through if held else 0
 
