@@ -253,7 +253,7 @@ class GraphRanker(Recommender):
             steps, the end of the search and that of the training have one as well.
         resume_from : path, optional
             Checkpoint to resume from, with the same data and parameters. What the search has found is not searched
-            again. The result equals that of an uninterrupted fit, to the bit on a CPU with the same number of threads.
+            again. The result equals that of an uninterrupted fit, to the bit on a CPU.
             The seconds before the checkpoint count for `time_budget`.
         user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
             Features of users and items, see `Interactions.with_features`; the data may also have them already. Scores
