@@ -32,7 +32,8 @@ _WIDTH = 0.25  # h
 _SHRUNK = 50.0  # n_0, shared columns that count against an agreement
 _FLOOR = 0.1  # beta
 _SAMPLED = 1500  # rows whose distances give the median
-_BLOCK = 2_000_000  # entries of pairs gone through at a time
+_BLOCK = 500_000  # entries of pairs gone through at a time, by each thread: more take longer
+_GPU_BLOCK = 2_000_000
 _NO_RESIDUAL = 1e-150  # in place of 0
 _MIXED = 64  # passes over all pairs, so that long rows come to all who share them
 Shared = Callable[[Callable[[slice], np.ndarray], int], np.ndarray]
@@ -196,7 +197,9 @@ def _median_distance(points: np.ndarray) -> float:
     if len(points) > _SAMPLED:
         some = some[np.random.default_rng(0).choice(len(points), _SAMPLED, replace=False)]
     norms = np.square(some).sum(axis=1)
-    return float(np.median((norms[:, None] + norms - 2 * some @ some.T).clip(min=0)))
+    products, distances = 2 * some @ some.T, norms[:, None] + norms
+    distances -= products
+    return float(np.median(distances.clip(min=0, out=distances), overwrite_input=True))
 
 
 def _in_their_unit(residuals: Csr) -> Csr:
@@ -239,7 +242,7 @@ def _shared_there(
     rows = torch.arange(len(counts), device=device).repeat_interleave(starts.diff(), output_size=len(columns))
     keys = rows * pattern.shape[1] + columns  # ascending
     found = []
-    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(ends // _BLOCK)) + 1):
+    for pairs in np.split(np.arange(first.size), np.flatnonzero(np.diff(ends // _GPU_BLOCK)) + 1):
         own, other, lengths = (torch.as_tensor(part[pairs], device=device) for part in (short, long, counts[short]))
         total = int(counts[short[pairs]].sum())
         pair = torch.arange(len(pairs), device=device).repeat_interleave(lengths, output_size=total)

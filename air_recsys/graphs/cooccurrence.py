@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
 from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_integer, check_real
 
 _BLOCK_ENTRIES = 4_000_000  # mean number of products in a block
@@ -52,11 +53,10 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
     return sp.csr_array(chosen.maximum(chosen.T))
 
 
-def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any = map) -> Csr:
+def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
     """The k largest products of each of `rows` (m, n) with `others` (p, n), except with itself; shape (m, p).
 
     All products are non-negative. `own` (m,) are the positions of the rows among the others, -1 for rows not there.
-    `run` is what calls a function of blocks of rows: `map`, or one that has threads for them.
     """
     columns = sp.csr_array(others.T)
 
@@ -64,7 +64,7 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any
         block = slice(*cut)
         return _strongest(rows[block], columns, k, own[block])
 
-    return sp.csr_array(sp.vstack(list(run(chosen, _cuts(rows, others)))))
+    return sp.csr_array(sp.vstack(in_workers(chosen, _cuts(rows, others))))
 
 
 def strongest_entries(matrix: Csr, k: int) -> Csr:

@@ -216,9 +216,10 @@ def find_hits(recommended: np.ndarray, relevant: Csr) -> np.ndarray:
     """Return which recommended items are relevant, shape (n_users, k); -1 never is."""
     n_users, n_items = relevant.shape
     rows = np.repeat(np.arange(n_users), np.diff(relevant.indptr))
-    relevant_pairs = rows * n_items + relevant.indices
+    relevant_pairs = np.append(np.sort(rows * n_items + relevant.indices), np.iinfo(np.int64).max)
     recommended_pairs = np.arange(n_users)[:, None] * n_items + recommended  # (n_users, k)
-    return np.isin(recommended_pairs, relevant_pairs) & (recommended >= 0)
+    nearest = relevant_pairs[np.searchsorted(relevant_pairs, recommended_pairs)]
+    return (nearest == recommended_pairs) & (recommended >= 0)
 
 
 def ndcg(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
@@ -237,19 +238,29 @@ def graded_ndcg(lists: np.ndarray, gains: Csr) -> np.ndarray:
     >>> graded_ndcg(np.array([[0, 2]]), sparse.csr_array([[1.0, 3.0, 3.0]])).round(4).tolist()
     [0.5912]
     """
-    gains = gains.sorted_indices()
-    k, counts = lists.shape[1], np.diff(gains.indptr)
-    rows = np.repeat(np.arange(counts.size), counts)
-    order = np.lexsort((-gains.data, rows))
-    places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
-    best = np.zeros((counts.size, k))
-    best[rows[places < k], places[places < k]] = gains.data[order][places < k]
-    keys = np.append(rows * gains.shape[1] + gains.indices, np.iinfo(np.int64).max)  # ascending
-    asked = np.where(lists < 0, -1, np.arange(counts.size)[:, None] * gains.shape[1] + lists)
-    found = np.searchsorted(keys, asked)  # (b, k)
-    own = np.where(keys[found] == asked, np.append(gains.data, 0.0)[found], 0.0)
-    reached, ideal = (_discounted(each) for each in (own, best))
-    return reached[ideal > 0] / ideal[ideal > 0]
+    return Gains(gains, lists.shape[1]).ndcg(lists)
+
+
+class Gains:
+    """What `graded_ndcg` makes of gains, for many lists of at most k positions."""
+
+    def __init__(self, gains: Csr, k: int) -> None:
+        gains = gains.sorted_indices()
+        self._size, counts = gains.shape[1], np.diff(gains.indptr)
+        rows = np.repeat(np.arange(counts.size), counts)
+        order = np.lexsort((-gains.data, rows))
+        places = np.arange(rows.size) - gains.indptr[rows]  # of the best list
+        best = np.zeros((counts.size, k))
+        best[rows[places < k], places[places < k]] = gains.data[order][places < k]
+        self._ideal, self._data = _discounted(best), np.append(gains.data, 0.0)
+        self._keys = np.append(rows * self._size + gains.indices, np.iinfo(np.int64).max)  # ascending
+
+    def ndcg(self, lists: np.ndarray) -> np.ndarray:
+        """The NDCG of lists of k positions, (b, k), of users with gains."""
+        asked = np.where(lists < 0, -1, np.arange(len(lists))[:, None] * self._size + lists)
+        found = np.searchsorted(self._keys, asked)  # (b, k)
+        reached = _discounted(np.where(self._keys[found] == asked, self._data[found], 0.0))
+        return reached[self._ideal > 0] / self._ideal[self._ideal > 0]
 
 
 def _discounted(gains: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.data.features import Features
 from air_recsys.data.ids import IdIndex
@@ -32,6 +31,7 @@ from air_recsys.models.spread import Spread, facts_of
 from air_recsys.models.unrated import Unrated, process_of_unrated
 from air_recsys.nn.posterior.censored import cut_moments
 from air_recsys.nn.residuals import RowProcesses
+from air_recsys.storage.lazy import torch
 from air_recsys.storage.threads import one_thread
 
 Value = TypeVar("Value")

@@ -16,8 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
+from air_recsys.storage.lazy import Tensor, torch
 
 MOST_ENTRIES = 2**22  # entries whose kernels take about as long as their launches
 MOST_BYTES = 2**26  # of the tensors that a step takes

@@ -15,8 +15,9 @@ from air_recsys.nn.posterior.triangles import size_of
 from air_recsys.storage.lazy import torch
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
-_BLOCK = 64 * 2**20  # bytes of the candidate search at any size
+_BLOCK = 16 * 2**20, 64 * 2**20  # bytes of the candidate search at any size, on a CPU and a GPU
 FIRST_USE = 100 * 2**20  # bytes that the optimisers of torch take once in a process: 87 to 96 MB were measured
+_FIRST_SWEEPS = 24 * 2**20  # and what sweeps take: 22 MB
 _NO_GRAPHS = 0.0, 0.0  # strengths
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
@@ -27,7 +28,9 @@ _PIECE = 1024  # entries of a row that a GPU sums at a time
 _COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
-_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, 2_000_000
+_CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, (500_000, 4_000_000)
+_MEDIAN = 16 * 1500**2  # bytes of the distances of some rows
+_GAPS = 8  # of the bytes of sweeps one in so many lies in gaps between arrays
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _OF_GRAPH = 3  # copies of the state that a captured sweep reads, writes and is checked with
@@ -69,21 +72,21 @@ class MemoryPlan(NamedTuple):
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     """The memory of a training at its peak, without its interactions: a slightly high estimate."""
-    m, n, nnz, size, weighted, _ = sizes
+    m, n, nnz, size, weighted, on_gpu = sizes
     width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
     full = width >= min(m, n) and n_batches == 1
     factors = (m + n) * (width + settings.biases) + (settings.depth - 2) * width**2
     sides = [rows for rows, strength in zip((m, n), settings.strengths, strict=True) if strength > 0]
     graphs = [_graph(rows, settings.n_neighbors, n_batches, size) for rows in sides]
-    search = max((_search(rows, settings.n_neighbors) for rows in sides), default=0)
+    search = max((_search(rows, settings.n_neighbors, on_gpu) for rows in sides), default=0)
     data = nnz * (3 * _WORD + size * (1 + weighted))
     # Of one batch: products, errors, residuals in both orders; at full width the matrix itself.
     step = 5 * size * nnz // n_batches + 5 * size * (m + n) * (width + 2) + sum(work for _, work in graphs)
     if full:
         data += 2 * m * n * size
         step += 5 * m * n * size
-    building = nnz * (6 * _LONG) + (data if n_batches > 1 else 0)
+    building = nnz * (4 * _LONG) + (data if n_batches > 1 else 0)
     return MemoryPlan(
         sum(held for held, _ in graphs), data, factors * size * (_ADAM + _KEPT), max(step, search, building)
     )
@@ -98,9 +101,9 @@ def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tup
     return held, 7 * size * edges // n_batches
 
 
-def _search(rows: int, n_neighbors: int | None) -> int:
+def _search(rows: int, n_neighbors: int | None, on_gpu: bool) -> int:
     """The bytes that choosing a graph's edges anew needs."""
-    return 0 if n_neighbors is None else _BLOCK + 4 * _LONG * rows * min(n_neighbors, rows)
+    return 0 if n_neighbors is None else _BLOCK[on_gpu] + 4 * _LONG * rows * min(n_neighbors, rows)
 
 
 def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) -> Iterator[tuple[str, Settings]]:
@@ -156,7 +159,8 @@ def posterior_plan(
     of_sweeps = {"sample": sample, "block_bytes": block_bytes, "from_covariances": from_covariances}
     sweeps = posterior_bytes(sizes, width, n_features, **of_sweeps, after=after)
     # The sweeps need their own memory in place of the ratings, the factors and their work.
-    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors))
+    more = sweeps // _GAPS + _FIRST_SWEEPS
+    return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors) + more)
 
 
 def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, int]:
@@ -166,8 +170,8 @@ def _agreement(sizes: Sizes, settings: Settings, n_ratings: int) -> tuple[int, i
         if strength > 0:
             n_edges = settings.n_neighbors or 0
             held += _EDGE * rows * min(n_edges, rows)
-            made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows))
-    gone_through = _RATING * (n_ratings + (1 + sizes.on_gpu) * min(_GONE_THROUGH, 20 * n_ratings))
+            made = max(made, _CANDIDATE * rows * min(max(n_edges, most), rows) + min(_MEDIAN, 16 * rows**2))
+    gone_through = _RATING * (n_ratings + min(_GONE_THROUGH[sizes.on_gpu], (20 + 20 * sizes.on_gpu) * n_ratings))
     return held, made + gone_through if held else 0
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from air_recsys.nn.exact import exact_epoch
 from air_recsys.nn.objective import Objective, Observations, State
 from air_recsys.storage.lazy import Tensor, torch, without_gradients
+from air_recsys.storage.threads import LITTLE, one_thread
 from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
 from air_recsys.training.steps import make_stepper, moments_of
 from air_recsys.training.trainer import Adjacencies, Measures, Record, Trainer
@@ -59,6 +61,7 @@ class GradientDescent(Trainer):
         self._stepper = make_stepper(objective, groups, plan.learning_rate)
         self.optimizer = self._stepper.optimizer
         self._previous_objective = math.inf
+        self._held = one_thread if _numbers(objective) < LITTLE else nullcontext
         self._has_gradients = False
         self._refresh_graphs()
 
@@ -73,11 +76,12 @@ class GradientDescent(Trainer):
 
     def advance(self, position: int) -> None:
         """Take the steps of an epoch, and let the graphs choose their edges anew where that is due; or complete X."""
-        if position >= self.plan.n_descent:
-            self._stepper.forget(for_good=True)
-            exact_epoch(self.objective, first=position == self.plan.n_descent)
-        else:
-            self._descend(position)
+        with self._held():
+            if position >= self.plan.n_descent:
+                self._stepper.forget(for_good=True)
+                exact_epoch(self.objective, first=position == self.plan.n_descent)
+            else:
+                self._descend(position)
         self._has_gradients = False
 
     def _descend(self, position: int) -> None:
@@ -119,7 +123,8 @@ class GradientDescent(Trainer):
 
     def measure(self, position: int) -> Measures:
         """The terms of the objective; with one batch the gradients of the next step are there afterwards."""
-        terms = self._stepper.evaluate_all().tolist()
+        with self._held():
+            terms = self._stepper.evaluate_all().tolist()
         self._has_gradients = len(self.objective.batches) == 1
         return Measures(*terms, learning_rate=self._learning_rate(position))
 
@@ -189,3 +194,8 @@ class GradientDescent(Trainer):
 
     def _trained(self) -> Sequence[Tensor]:
         return [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+
+
+def _numbers(objective: Objective) -> int:
+    """The numbers that the products of a step go through."""
+    return objective.model_parameters()[0].shape[1] * max(batch.values.numel() for batch in objective.batches)

@@ -1,13 +1,12 @@
 """The graph of co-occurrences: its formula, its cut, and what permutations and empty rows do to it."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, strongest_products
+from air_recsys.storage.threads import threads
 
 
 @pytest.fixture
@@ -95,9 +94,9 @@ def test_small_blocks_and_blocks_in_threads_change_nothing(pattern, blocks_of):
     own = np.arange(pattern.shape[0])
     expected = strongest_products(pattern, pattern, 4, own).toarray()
     blocks_of(20)
-    with ThreadPoolExecutor(3) as pool:
-        for run in (map, pool.map):
-            np.testing.assert_array_equal(strongest_products(pattern, pattern, 4, own, run).toarray(), expected)
+    for number in (1, 3):
+        with threads(number):
+            np.testing.assert_array_equal(strongest_products(pattern, pattern, 4, own).toarray(), expected)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from covering import covering
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
 from air_recsys.exceptions import DivergenceError
+from air_recsys.storage.threads import torch_threads
 from air_recsys.training import SCHEDULES
 
 
@@ -239,3 +240,20 @@ def test_a_bar_goes_to_the_standard_error_only_where_asked_for(capsys, progress)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert ("training" in captured.err) is progress
+
+
+@pytest.mark.parametrize(("little", "expected"), [(4_000_000, {1}), (0, {3})])
+def test_a_small_training_has_one_thread_and_a_large_one_those_around_it(monkeypatch, little, expected):
+    monkeypatch.setattr("air_recsys.training.descent.LITTLE", little)
+    objective, found = build(), set()
+    evaluate = objective.evaluate
+
+    def noted(batch=0):
+        found.add(torch.get_num_threads())
+        return evaluate(batch)
+
+    monkeypatch.setattr(objective, "evaluate", noted)
+    with torch_threads(3):
+        train(objective, plan(n_epochs=4, evaluate_every=2))
+        assert torch.get_num_threads() == 3
+    assert found == expected

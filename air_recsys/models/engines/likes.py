@@ -12,7 +12,6 @@ from air_recsys.models.graph_ranker.hidden import MOST_SCORES
 from air_recsys.models.graph_ranker.regression import EDGES, MOST_EXACT, NEIGHBORS
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED
 from air_recsys.nn.memory import FIRST_USE, MemoryPlan
-from air_recsys.storage.lazy import torch
 
 _WORD = 4  # bytes of a number, and of an index
 _BLOCK = 8 * 4_000_000  # bytes of the products in a search for neighbours
@@ -65,14 +64,14 @@ class LikesMemory(NamedTuple):
         stages = [MemoryPlan(graph, likes, held, max(step, axes))]
         if self.regresses:
             solved = max(word * kept + min(4 * word * pairs, 2 * _BLOCK), 14 * word * (near // 2 + n))
-            made = 6 * word * n**2 if exact else 4 * word * kept + solved
+            made = 4 * word * n**2 if exact else 4 * word * kept + solved
             stages.append(MemoryPlan(made, likes, held + word * m * width, 0))
         if self.n_parts:
-            workers, parts = min(torch.get_num_threads(), self.n_parts), likes + 10 * word * searched
-            of_products, of_penalties = 3 * word * n**2 * (self.n_parts + workers), 4 * scores * self.n_parts
-            stages.append(MemoryPlan(of_products if exact else of_penalties, parts, 0, workers * 3 * scores))
-            lists = (2 * self.n_parts + 4 * workers) * scores
+            parts = likes + 10 * word * searched
+            of_products, of_penalties = word * n**2 * (self.n_parts + 3), 4 * scores * self.n_parts
+            stages.append(MemoryPlan(of_products if exact else of_penalties, parts, 0, 3 * scores))
+            lists = (2 * self.n_parts + 4) * scores
             stages.append(MemoryPlan(self.n_parts * graph, parts, self.n_parts * 12 * array, lists + step))
         largest = max(stages, key=lambda stage: stage.total)
-        loose = min(largest.total * 3 // 2 if exact else largest.total // 4, _KEPT) if self.n_parts else 0
+        loose = min(largest.total // (8 if exact else 4), _KEPT) if self.n_parts else 0
         return largest._replace(work=largest.work + FIRST_USE + loose)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.splits.base import numbers_held_out, rank_within
-from air_recsys.metrics.at_k import graded_ndcg, recall_at_k
+from air_recsys.metrics.at_k import Gains, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
 from air_recsys.models.graph_ranker.inputs import (
@@ -40,7 +40,7 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
-from air_recsys.storage.threads import in_workers, one_thread
+from air_recsys.storage.threads import in_workers
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
 _LENGTH = 20
@@ -213,7 +213,7 @@ class HeldOut:
             self._seen = with_kinds(self._seen, self._left_kinds, dict.fromkeys(self.kinds, 1.0), 0.0)
         counts = np.maximum(np.bincount(shown.indices, minlength=shown.shape[1]), 1.0)
         gains = gains_of(hidden[self.users], shown)
-        self._gains = {name: times_columns(gains, counts**power) for name, power in part.powers.items()}
+        self._gains = {name: Gains(times_columns(gains, counts**p), self._k) for name, p in part.powers.items()}
         self._times = None if part.times is None else part.times[self.users]
         self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         self._few = shown.shape[1] <= MOST_EXACT
@@ -339,8 +339,7 @@ class HeldOut:
             scores = hide(score(block), self._seen, block.start)
             return top_of_rows(scores, self._k)
 
-        with one_thread():
-            return np.concatenate(in_workers(ranked, self._blocks))
+        return np.concatenate(in_workers(ranked, self._blocks))
 
     def measure(self, settings: RankerSettings) -> dict[str, tuple[float, float]]:
         """NDCG, by `gains_of` and each of the powers of the part, and recall of lists of 20 by the settings."""
@@ -349,7 +348,7 @@ class HeldOut:
     def measured(self, lists: np.ndarray) -> dict[str, tuple[float, float]]:
         """What `measure` returns, of lists of the users asked."""
         recall = recall_at_k(lists, self._hidden, self._k)
-        return {name: (float(graded_ndcg(lists, gains).mean()), recall) for name, gains in self._gains.items()}
+        return {name: (float(gains.ndcg(lists).mean()), recall) for name, gains in self._gains.items()}
 
     def calibration(self, settings: RankerSettings) -> RankCalibration:
         """The probabilities that the scores by the settings tell of the hidden items."""

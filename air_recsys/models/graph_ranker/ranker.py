@@ -65,7 +65,7 @@ from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, gpu_of, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.storage.threads import threads, warn_of_many
+from air_recsys.storage.threads import one_thread, threads, warn_of_many
 from air_recsys.storage.validation import check_choice, check_real, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
@@ -253,7 +253,7 @@ class GraphRanker(Recommender):
             steps, the end of the search and that of the training have one as well.
         resume_from : path, optional
             Checkpoint to resume from, with the same data and parameters. What the search has found is not searched
-            again. The result equals that of an uninterrupted fit, to the bit on a CPU with the same number of threads.
+            again. The result equals that of an uninterrupted fit, to the bit on a CPU.
             The seconds before the checkpoint count for `time_budget`.
         user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
             Features of users and items, see `Interactions.with_features`; the data may also have them already. Scores
@@ -315,6 +315,7 @@ class GraphRanker(Recommender):
             lock_of(self),
             naming_what_fits(planned, data),
             threads(self.n_threads),
+            one_thread(),  # what is not shared out: bits follow no number of threads, and none of them spins
         ):
             found = self._learned(of_likes(data), progress, callbacks, ranks)
             self._state = with_content(found, data, self.random_state) if any(data.n_features) else found

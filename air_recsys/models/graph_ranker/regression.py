@@ -23,20 +23,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial.chebyshev import chebinterpolate
 
-from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer, ScaledColumns
+from air_recsys.nn.inverse import by_rows, inverted
 from air_recsys.storage.lazy import torch
-from air_recsys.storage.threads import in_workers, one_thread
+from air_recsys.storage.threads import in_workers
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import row_pattern
 
@@ -49,7 +48,6 @@ _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
 _FILTERED = 32  # users whose items go through a polynomial at a time: they stay in the cache
 _SOLVED = 128  # items whose regressions a thread solves at a time
-_SMALL = 2048  # rows of a matrix that one thread inverts
 
 
 class NormalisedItems(NamedTuple):
@@ -79,7 +77,7 @@ def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -
     """The weights H, (n_items, n_items): dense and exact for few items, sparse for many, a share by each rank."""
     normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        weights = exact_weights(item_products(normalised).astype(np.float64), settings.regression_penalty)
+        weights = exact_weights(item_products(normalised, np.float64), settings.regression_penalty)
         return ranks.as_first(torch.from_numpy(weights)).numpy()
     return neighborhood_weights(normalised, settings.regression_penalty, ranks=ranks)
 
@@ -101,47 +99,43 @@ def regression_scorer(
     return ProductScorer(own, ScaledColumns(weights, target), source)
 
 
-def item_products(normalised: NormalisedItems) -> np.ndarray:
-    """The products M, dense, (n_items, n_items)."""
-    return (normalised.rows.T @ normalised.rows).toarray()
+def item_products(normalised: NormalisedItems, dtype: type[np.floating] = np.float32) -> np.ndarray:
+    """The products M, dense, (n_items, n_items), found in single precision."""
+    rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
+    found = np.empty((rows.shape[1], rows.shape[1]), dtype)
+
+    def multiply(part: slice) -> None:
+        found[part, part.start :] = (columns[part] @ rows[:, part.start :]).toarray()
+        found[part.stop :, part] = found[part, part.stop :].T
+
+    by_rows(multiply, len(found))
+    return found
 
 
 def with_degrees(products: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """The products M for the degrees `after` from those for other ones, (n_items, n_items)."""
-    scales = np.sqrt(before / after).astype(products.dtype)
-    return products * scales[:, None] * scales
+    scales, found = np.sqrt(before / after).astype(products.dtype), np.empty_like(products)
+
+    def scale(part: slice) -> None:
+        found[part] = products[part] * scales[part, None] * scales
+
+    by_rows(scale, len(found))
+    return found
 
 
 def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
-    """The weights H for the products M by one inverse in the type of these, rounded to float32."""
-    penalized = np.array(products, order="F")
-    penalized.flat[:: len(penalized) + 1] += penalty
-    inverse = inverted(penalized)
-    inverse *= -penalty
-    inverse.flat[:: len(inverse) + 1] += 1
-    return np.ascontiguousarray(inverse, dtype=np.float32)
+    """The weights H for the products M, over which it writes, by one inverse in their type, rounded to float32."""
+    penalized = torch.from_numpy(products)
+    penalized.diagonal().add_(penalty)
+    inverse, found = inverted(penalized), np.empty(products.shape, np.float32)
 
+    def weigh(part: slice) -> None:
+        weights = inverse[part].mul_(-penalty)
+        weights.diagonal(part.start).add_(1)
+        found[part] = weights
 
-def inverted(matrix: np.ndarray) -> np.ndarray:
-    """The inverse of a symmetric positive definite matrix in column order, in its place and in its type.
-
-    Examples
-    --------
-    >>> inverted(np.asfortranarray([[1.0, 1.0], [1.0, 2.0]]))
-    array([[ 2., -1.],
-           [-1.,  1.]])
-    """
-    from scipy.linalg import get_lapack_funcs
-
-    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (matrix,)))
-    with one_thread() if len(matrix) <= _SMALL else nullcontext():
-        factor, failed = factorize(matrix, lower=0, overwrite_a=1)
-        if failed:
-            raise DataError(f"expected a positive definite matrix, found one that is not at row {failed}")
-        inverse, _ = invert(factor, lower=0, overwrite_c=1)  # its upper triangle
-    for column in range(1, len(inverse)):
-        inverse[column, :column] = inverse[:column, column]
-    return inverse
+    by_rows(weigh, len(found))
+    return found
 
 
 def neighborhood_weights(
@@ -158,7 +152,7 @@ def neighborhood_weights(
     n_items = normalised.degrees.size
     items = np.array_split(np.arange(n_items), ranks.size)[ranks.rank]
     of_items = columns if ranks.size == 1 else columns[items]
-    chosen = _in_line(strongest_products(of_items, columns, max(EDGES, n_neighbors), items, in_workers), ranks)
+    chosen = _in_line(strongest_products(of_items, columns, max(EDGES, n_neighbors), items), ranks)
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
@@ -167,8 +161,7 @@ def neighborhood_weights(
     def solved(some: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         return [_regression(products, own, item, nearest, penalty) for item in some.tolist()]
 
-    with one_thread():
-        found = in_workers(solved, np.array_split(items, 1 + items.size // _SOLVED))
+    found = in_workers(solved, np.array_split(items, 1 + items.size // _SOLVED))
     columns_of = itertools.chain.from_iterable(found)
     indices, values = (ranks.in_line(np.concatenate(parts)) for parts in zip(*columns_of, strict=True))
     places = np.int32 if values.size < 2**31 else np.int64
@@ -188,7 +181,7 @@ def _in_line(rows: Csr, ranks: Ranks) -> Csr:
 def columns_of_items(normalised: NormalisedItems, items: np.ndarray, penalty: float) -> Csr:
     """The columns of H of some items alone, (n_items, number of them), as `neighborhood_weights` has them."""
     columns = sp.csr_array(normalised.rows.T)
-    chosen = strongest_products(columns[items], columns, NEIGHBORS, items, in_workers)
+    chosen = strongest_products(columns[items], columns, NEIGHBORS, items)
     found = []
     for place, item in enumerate(items):
         span = slice(*chosen.indptr[place : place + 2])

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 from air_recsys.metrics.checks import Csr
+from air_recsys.storage.threads import in_workers
 
 _SHOWN, _HIDDEN = 0.8, 0.2
 _BINS = 100  # of ranks, at most
@@ -39,10 +40,13 @@ class RankCalibration(NamedTuple):
         """Fit to the scores of some users, (b, n_items), of whose items some were shown and others hidden."""
         starts, middles = _bins(scores.shape[1])
         hits = np.zeros((len(scores), middles.size))
-        for user, of_user in enumerate(scores):
+
+        def count(user: int) -> None:
             taken = hidden.indices[slice(*hidden.indptr[user : user + 2])]
-            ranks = ranks_of(of_user, seen.indices[slice(*seen.indptr[user : user + 2])], taken)
+            ranks = ranks_of(scores[user], seen.indices[slice(*seen.indptr[user : user + 2])], taken)
             hits[user] = np.histogram(ranks, starts)[0]
+
+        in_workers(count, range(len(scores)), work=scores.size)
         n_own = np.diff(seen.indptr)
         trials = np.clip(np.minimum(starts[1:], (scores.shape[1] - n_own + 1)[:, None]) - starts[:-1], 0, None)
         whole = _log_whole(n_own, _SHOWN**2 if at_random else 1.0)

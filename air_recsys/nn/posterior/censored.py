@@ -17,14 +17,12 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor
-
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.sums import row_sums
+from air_recsys.storage.lazy import Tensor, torch
 
 _LOG_ROOT = math.log(2 * math.pi) / 2
 _TAIL, _STEPS = -5.0, 6  # deviations beyond which numbers come by Newton's steps

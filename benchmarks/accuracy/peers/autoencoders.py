@@ -6,11 +6,12 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
-from air_recsys.models.graph_ranker.regression import inverted
+from air_recsys.nn.inverse import inverted
 
 
 class DenseScores:
@@ -148,9 +149,9 @@ class ByItems:
     """C itself, inverted in place: 4 n_items^2 bytes, n_items^3 operations."""
 
     def __init__(self, pattern: sp.csr_array, penalties: np.ndarray) -> None:
-        gram = np.asfortranarray((pattern.T @ pattern).toarray())
+        gram = (pattern.T @ pattern).toarray()
         gram.flat[:: len(gram) + 1] += penalties
-        self._inverse = inverted(gram)
+        self._inverse = inverted(torch.from_numpy(gram)).numpy()
 
     def diagonal(self) -> np.ndarray:
         """The diagonal, (n_items,)."""
@@ -167,9 +168,9 @@ class ByUsers:
     def __init__(self, pattern: sp.csr_array, penalties: np.ndarray) -> None:
         self._even = sp.csr_array(pattern.astype(np.float64) / penalties)  # X G^-1
         self._pattern, self._penalties = pattern, penalties
-        products = np.asfortranarray((self._even @ pattern.T).toarray())  # (n_users, n_users)
+        products = (self._even @ pattern.T).toarray()  # (n_users, n_users)
         products.flat[:: len(products) + 1] += 1
-        smooth: Any = self._even.T @ inverted(products)
+        smooth: Any = self._even.T @ inverted(torch.from_numpy(products)).numpy()
         self._diagonal = np.asarray(1 / penalties - self._even.T.multiply(smooth).sum(axis=1), dtype=np.float32)
         self._smooth = np.ascontiguousarray(smooth.T, dtype=np.float32)  # Z
 

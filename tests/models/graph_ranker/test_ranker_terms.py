@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from ranker_cases import CPU, likes, training_of
+from ranker_cases import CPU, all_scores, likes, training_of
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
@@ -179,8 +179,10 @@ def test_few_neighbours_are_a_regression_on_these_alone(lacking):
 def test_an_item_of_nobody_has_no_weights(lacking):
     normalised = normalised_items(lacking, 0.5, 1.0)
     assert np.isfinite(normalised.degrees).all()
-    products = item_products(normalised).astype(np.float64)
-    for weights in (exact_weights(products, 2.0), neighborhood_weights(normalised, 2.0).toarray()):
+    for weights in (
+        exact_weights(item_products(normalised, np.float64), 2.0),
+        neighborhood_weights(normalised, 2.0).toarray(),
+    ):
         np.testing.assert_allclose(weights[3], 0, atol=1e-12)
         np.testing.assert_allclose(weights[:, 3], 0, atol=1e-12)
 
@@ -292,3 +294,13 @@ def test_the_largest_of_long_rows_are_those_of_all(n_columns: int, kind: str) ->
     assert torch.equal(values, scores.topk(30).values)
     assert torch.equal(scores.gather(1, places), values)
     assert all(row.unique().numel() == 30 for row in places)
+
+
+@pytest.mark.filterwarnings("ignore:n_threads=.* is more than")
+def test_threads_change_no_bit_of_a_fit() -> None:
+    seen = likes(150, 600, own=0.2, other=0.05, n_groups=4)
+    how = {"n_factors": 6, "n_steps": 12, "n_validation": 80, "device": "cpu"}
+    found = [GraphRanker(n_threads=number, **how).fit(seen) for number in (1, 2, 16)]
+    for other in found[1:]:
+        assert other.settings_ == found[0].settings_
+        np.testing.assert_array_equal(all_scores(other), all_scores(found[0]))
