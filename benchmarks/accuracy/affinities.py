@@ -51,11 +51,11 @@ class Similarities(NamedTuple):
         assert targets is not None
         if data.smiles is None or data.sequences is None:
             return cls({"own": drugs}, {"own": targets}, (drugs, targets), (drugs, targets))
-        given: list[dict[str, Any]] = [{"smiles": data.smiles}, {"sequences": data.sequences}]
+        given: tuple[dict[str, Any], ...] = {"smiles": data.smiles}, {"sequences": data.sequences}
         ids = data.interactions.user_ids, data.interactions.item_ids
         alike = [Described.of("row", own, rows).similarity() for own, rows in zip(given, ids, strict=True)]
         tables = [pd.DataFrame(each, rows, rows) for each, rows in zip(alike, ids, strict=True)]
-        return cls(*given, (tables[0], tables[1]), (drugs, targets))
+        return cls(given[0], given[1], (tables[0], tables[1]), (drugs, targets))
 
 
 def affinity_folds(data: DrugTargetData, setting: str, *, validation: bool = False) -> list[Fold]:

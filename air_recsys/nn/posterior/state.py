@@ -40,7 +40,7 @@ def set_values(owner: object, state: dict[str, Any], names: Iterable[str], devic
 
 def leaves(value: Any) -> Iterator[Tensor]:
     """The tensors in nested dictionaries, lists and tuples, in their order."""
-    if isinstance(value, Tensor):
+    if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
@@ -49,7 +49,7 @@ def leaves(value: Any) -> Iterator[Tensor]:
 
 def with_leaves(value: Any, tensors: Iterator[Tensor]) -> Any:
     """The same nested values with other tensors."""
-    if isinstance(value, Tensor):
+    if isinstance(value, torch.Tensor):
         return next(tensors)
     if isinstance(value, dict):
         return {name: with_leaves(each, tensors) for name, each in value.items()}
