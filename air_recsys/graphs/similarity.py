@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,6 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import comparison, neighbors, pruning, questions, spectral
 from air_recsys.graphs.analysis import AnalysedGraph, graph_card
@@ -130,6 +132,12 @@ class SimilarityGraph(AnalysedGraph):
             support=self.support,
             ratings=self.ratings,
         )
+
+    def with_ratings(self, ratings: Interactions | None) -> Self:
+        """The same graph, which knows these ratings of its nodes; see the class."""
+        same = copy(self)
+        same.ratings = ratings
+        return same
 
     def __repr__(self) -> str:
         weights = self._adjacency.data

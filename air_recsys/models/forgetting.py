@@ -45,7 +45,9 @@ def kept(state: FittedState, left: Left) -> FittedState:
         equations=None if state.equations is None else state.equations.of_rows(left.data, left.users, left.items),
         ending=state.ending._replace(snapshots=snapshots),
         scale=state.rating_scale,
-        named={side: graph.subgraph(graph.ids[rows[side]]) for side, graph in state.named.items()},
+        named={
+            side: graph.subgraph(graph.ids[rows[side]]).with_ratings(left.data) for side, graph in state.named.items()
+        },
         spread=None,  # whose hidden ratings are of all users
         n_new_items=int(np.count_nonzero(left.items >= state.data.n_items - state.n_new_items)),
     )

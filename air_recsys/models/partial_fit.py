@@ -237,7 +237,11 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
         item_graph=widened(state.item_graph, merged.item_ids),
         equations=None if equations is None else equations.grown(*sizes),
         scale=state.rating_scale,
-        named={side: graph for side, graph in state.named.items() if len(graph) == len(merged_ids[side])},
+        named={
+            side: graph.with_ratings(merged)
+            for side, graph in state.named.items()
+            if len(graph) == len(merged_ids[side])
+        },
         n_new_items=state.n_new_items + merged.n_items - state.data.n_items,
     )
 

@@ -197,7 +197,13 @@ def studied(drug: str, targets: list[str], low: float, noise: float) -> DrugTarg
         pd.DataFrame(0.5 * (1 + np.equal.outer(group, group)), ids, ids)
         for group, ids in zip(groups, names, strict=True)
     )
-    return DrugTargetData(Interactions.from_dense(values, *names), *similar)
+    smiles = pd.Series(
+        [("C" * (number + 1) + "O", "c1ccccc1" + "N" * number)[number % 2] for number in range(12)], names[0]
+    )
+    sequences = pd.Series(
+        [("MKVLA", "GHEWR")[number % 2] * 6 + "ACDEFGHIKL"[number:] for number in range(10)], names[1]
+    )
+    return DrugTargetData(Interactions.from_dense(values, *names), *similar, smiles=smiles, sequences=sequences)
 
 
 def surprise() -> Names:

@@ -266,7 +266,7 @@ def test_what_a_model_does_not_know_is_refused(fitted):
         "expected no user features, as the model was trained without": lambda: plain.fold_in(new, features=users),
         "expected no item features, as": lambda: plain.partial_fit(new, item_features=items),
         "trained without": lambda: plain.feature_effects(),
-        "ratings of new rows, or their features, found neither": lambda: fitted.fold_in(None),
+        "ratings of new rows, their features or similarities, found none": lambda: fitted.fold_in(None),
         "features of 2 rows, as many as ratings, found 3": lambda: fitted.fold_in(
             sp.csr_array((2, N_ITEMS + N_NEW)), features=users.iloc[:3]
         ),

@@ -1,6 +1,7 @@
 """The training loop: records, step sizes, stopping, the state that is kept, and the way back from divergence."""
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,8 @@ def test_graphs_are_refreshed_at_the_epochs_asked_for_and_the_moments_with_them(
 
 
 @pytest.mark.parametrize("progress", [False, True])
-def test_a_bar_goes_to_the_standard_error_only_where_asked_for(capsys, progress):
+def test_a_bar_goes_to_the_standard_error_only_where_asked_for(capsys, monkeypatch, progress):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)  # in a log it begins after ten seconds
     train(build(), plan(), progress=progress)
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -76,7 +76,7 @@ def test_parquet(tmp_path: Path):
     assert rows(read_ratings(path, "u", "i", "r")) == EXPECTED
     with pytest.raises(DataFileError, match=r"column\(s\) \['user'\] once each, found \['U', 'I', 'R', 'EXTRA'\]"):
         read_ratings(path, item="i", rating="r")
-    with pytest.raises(ParameterError, match=r"found mine\.parquet, which has names of its own"):
+    with pytest.raises(ParameterError, match=r"found mine\.parquet, which names its columns itself"):
         read_ratings(path, columns=["a", "b", "c"])
     frame.set_index(["u", "i"]).to_parquet(path)
     assert rows(read_ratings(path, "u", "i", "r")) == EXPECTED
