@@ -14,9 +14,10 @@ import scipy.sparse as sp
 
 import air_recsys.models as models
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.completion import entry_errors, recovery
+from air_recsys.evaluation.graph_quality import group_recovery
 from air_recsys.exceptions import DataFileError
 from air_recsys.images import inpainting_errors, model_for
+from air_recsys.metrics import auroc, average_precision, nmae
 from air_recsys.models.presets import routed
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.storage.reading import parse_json, read_arrays
@@ -169,6 +170,24 @@ def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndar
         if (shown | asked).all():  # a window of SSIM would see hidden pixels that are not asked for
             numbers["ssim"] = errors["ssim"]
     return numbers
+
+
+def entry_errors(truth: np.ndarray, asked: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
+    """NMAE of scores of the entries asked for, row by row; average precision and AUROC where the truth is 0/1."""
+    expected = truth[asked]
+    errors: dict[str, Any] = {"nmae": nmae(expected, scores, value_range=float(np.ptp(truth)))}
+    if np.isin(truth, (0, 1)).all():
+        errors |= {"average_precision": average_precision(expected, scores), "auroc": auroc(expected, scores)}
+    return errors
+
+
+def recovery(model: models.Recommender, user_groups: np.ndarray, item_groups: np.ndarray) -> dict[str, float]:
+    """AUC and NMI of both learned graphs; nothing for a model without graphs."""
+    if model.user_graph_ is None or model.item_graph_ is None:
+        return {}
+    user_auc, user_nmi = group_recovery(model.user_graph_, user_groups)
+    item_auc, item_nmi = group_recovery(model.item_graph_, item_groups)
+    return {"user_auc": user_auc, "item_auc": item_auc, "user_nmi": user_nmi, "item_nmi": item_nmi}
 
 
 def _arrays(recipe: Recipe, model: models.Recommender) -> dict[str, np.ndarray]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reproduction_cases import AIR, GIVEN, M, N, ring, small_case, small_recipe, use_small_cases
 
+from air_recsys import GlobalMean
 from air_recsys.exceptions import DataFileError
+from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import nmae
 from benchmarks.paper import systems
 from benchmarks.paper.cases import observed_entries, validation_entries
-from benchmarks.paper.systems import Outcome, run_system
+from benchmarks.paper.systems import Outcome, entry_errors, recovery, run_system
 
 SYSTEMS = {
     "AIR": (AIR, "syn-netflix"),
@@ -174,3 +178,23 @@ def test_a_file_that_is_no_whole_run_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DataFileError, match=r"run\.npz is not a whole run .*: delete it"):
             Outcome.read(path)
+
+
+def test_errors_are_of_the_entries_asked_for_and_0_1_truth_is_ranked_too():
+    rng = np.random.default_rng(0)
+    truth, asked = rng.uniform(1, 5, (20, 15)), rng.random((20, 15)) < 0.4
+    assert entry_errors(truth, asked, truth[asked] + 0.1) == {"nmae": pytest.approx(0.1 / np.ptp(truth))}
+    binary = (truth < 2).astype(float)
+    assert entry_errors(binary, asked, binary[asked]) == {"nmae": 0, "average_precision": 1, "auroc": 1}
+    assert entry_errors(binary, asked, 1 - binary[asked])["auroc"] == 0
+
+
+def test_recovery_of_the_true_graphs_is_complete_and_of_others_is_not():
+    groups, other = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
+    graphs = [SimilarityGraph((own[:, None] == own) * 1.0, range(6)) for own in (groups, other)]
+    model: Any = SimpleNamespace(user_graph_=graphs[0], item_graph_=graphs[1])
+    found = recovery(model, groups, groups)
+    assert (found["user_auc"], found["user_nmi"]) == (1, pytest.approx(1))
+    assert found["item_auc"] < 0.6
+    assert found["item_nmi"] < 0.5
+    assert recovery(GlobalMean().fit(np.eye(6) + 1), groups, groups) == {}

@@ -228,7 +228,7 @@ LIKES = "AIR.for_likes(device='cpu', n_steps=6, n_validation=200"
 )
 def test_the_plan_holds_in_a_fresh_process(model, shape):
     program = f"""
-import numpy as np, scipy.optimize, scipy.sparse as sp, scipy.stats, sklearn.isotonic, torch  # their memory is not planned
+import numpy as np, scipy.optimize, scipy.sparse as sp, scipy.stats, sklearn.isotonic, torch
 from air_recsys import AIR, DMF
 rng, model = np.random.default_rng(0), {model}
 likes = sp.random_array({shape}, density=min(1, 40_000 / np.prod({shape})), rng=rng, format="csr")
