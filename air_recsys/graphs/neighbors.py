@@ -14,6 +14,7 @@ from air_recsys.storage.threads import in_workers
 from air_recsys.storage.validation import check_choice, check_integer
 
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
+_TIE = 1e-13  # of the mean squared norm, by which a row seems farther than the one before it
 METRICS = ("cosine", "euclidean")
 
 
@@ -86,8 +87,10 @@ def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_
 
 
 def _nearest(points: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest other rows of every row in ascending index order, (n, k)."""
-    n, norms, neighbors = len(points), np.square(points).sum(axis=1), np.empty((len(points), k), np.int64)
+    """The k nearest other rows of every row in ascending index order, (n, k); of rows as near the first ones."""
+    points, n = points.astype(np.float64), len(points)
+    norms, neighbors = np.square(points).sum(axis=1), np.empty((n, k), np.int64)
+    norms += _TIE * norms.mean() * np.arange(n)
     block = max(1, _BLOCK_ENTRIES // n)
 
     def search(start: int) -> None:
