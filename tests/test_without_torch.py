@@ -1,4 +1,4 @@
-"""What answers from a fitted model works where torch is missing, and a training says what it needs."""
+"""Answers of a fitted model where torch and matplotlib are missing; a training and a report say what they need."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from cli_cases import Ended, assert_refused
 
 from air_recsys import AIR, DMF, BiasModel
 from air_recsys.dti import DrugTargetAIR
@@ -14,8 +15,8 @@ MISSING = """
 import json, sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        if name.partition(".")[0] in ("torch", "matplotlib", "networkx"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
 """
 ASKED = (
@@ -48,6 +49,7 @@ except MissingTorchError as error:
     print(error)
 """
 )
+SHELL = MISSING + "from air_recsys.cli import main; main()"
 RATINGS = np.where(
     np.random.default_rng(0).random((16, 12)) < 0.7, np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((8, 6))), np.nan
 )
@@ -90,3 +92,39 @@ def test_drugs_and_targets_answer_as_where_torch_is(tmp_path):
 
 def test_a_training_names_the_line_that_installs_torch():
     assert "pip install torch" in answer(TRAINED)
+
+
+def shell(*words: object) -> Ended:
+    done = subprocess.run([sys.executable, "-c", SHELL, *map(str, words)], capture_output=True, text=True, check=False)
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return MODELS["posterior"]().save(tmp_path_factory.mktemp("saved") / "model.air")
+
+
+@pytest.mark.parametrize("words", ["recommend {} --user 0", "explain {} --user 0 --item 2", "graph {} --html {}.html"])
+def test_commands_answer(saved, words):
+    assert shell(*words.replace("{}", str(saved)).split())[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"), [("train {}/table.csv", "pip install torch"), ("report {}/model.air", "air-recsys[viz]")]
+)
+def test_commands_that_lack_a_package_name_the_line_that_installs_it(saved, words, needed):
+    AIR.load(saved).interactions_.to_frame().to_csv(saved.parent / "table.csv", index=False)
+    assert_refused(shell(*words.format(saved.parent).split()), "which is not installed", needed)
+
+
+def test_a_service_answers(saved, monkeypatch):
+    for extra in ("fastapi", "httpx"):
+        pytest.importorskip(extra)
+    import httpx
+    from serving import serving_cases
+
+    monkeypatch.setattr(serving_cases, "COMMAND", [sys.executable, "-c", SHELL, "serve"])
+    with serving_cases.running(saved, "--port", 0) as server:
+        found = httpx.get(f"{server.address}recommend", params={"user": 0, "n": 3}).json()
+    model = AIR.load(saved)
+    assert [row["item"] for row in found["items"]] == model.recommend(0, n=3)["item"].tolist()

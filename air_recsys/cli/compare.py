@@ -80,7 +80,10 @@ def compare(
     from air_recsys.evaluation import compare as compared
     from air_recsys.evaluation.parts import n_items_of
     from air_recsys.report.comparison import write_comparison
+    from air_recsys.storage.validation import import_extra
 
+    if out is not None:
+        import_extra("matplotlib", "viz")  # before anything is trained
     if test is not None:
         options.refuse_unread("--test", "--split", "--folds", "--test-fraction")
     if folds is not None:

@@ -195,6 +195,7 @@ def test_a_gpu_where_there_is_none(shelf, tmp_path, monkeypatch, line):
     ("module", "line"),
     [
         ("matplotlib", "demo --device cpu"),
+        ("matplotlib", "compare {}/text.csv --out page.html"),
         ("surprise", "evaluate {}/text.csv --peers svd"),
         ("optuna", "tune {}/text.csv --trials 3"),
         ("PIL.Image", "inpaint x.png --missing 0.3 --out y.png"),

@@ -24,7 +24,7 @@ COLOR_OF = {"user": BLUE, "item": ORANGE}
 def new_figure(size: tuple[float, float]) -> Figure:
     """Return an empty figure of a width and height in inches, which a notebook shows by itself."""
     import_extra("matplotlib.figure", "viz")
-    from air_recsys.report.plots.theme import NotebookFigure
+    from air_recsys.report.plots.notebook import NotebookFigure
 
     return NotebookFigure(figsize=size, layout="constrained")
 

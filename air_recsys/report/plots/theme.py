@@ -6,18 +6,15 @@ everything of that colour anew while a figure is rendered, so one figure can be 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from air_recsys.storage.validation import check_choice, import_extra, needs_extra
+from air_recsys.storage.validation import check_choice, import_extra
 
-with needs_extra("viz"):
-    from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
-
+    from matplotlib.figure import Figure
 
 INKS = {"light": "#1c2126", "dark": "#e4e8ec", "auto": "#777d85"}
 """Ink by theme; that of "auto" has a contrast above 4:1 on white and on the near-black of dark notebooks."""
@@ -91,33 +88,3 @@ def _recolor(figure: Figure, old: str, new: str) -> None:
             alpha = to_rgba(color)[3]
             if alpha:
                 getattr(artist, f"set_{part}")((*to_rgba(new)[:3], alpha))
-
-
-class NotebookFigure(Figure):
-    """A `Figure` in the theme of `use_theme`, which a notebook shows where it is the value of a cell.
-
-    A notebook shows plain figures only after an import of `pyplot`, which nothing here imports.
-    """
-
-    _in_notebook = False
-
-    def draw(self, renderer: Any) -> None:
-        """Draw with the ink of the theme."""
-        theme = theme_in_use()
-        with inked(self, INKS[theme] if self._in_notebook or theme != "auto" else ink()):
-            super().draw(renderer)
-
-    def savefig(self, fname: Any, **options: Any) -> None:
-        """Save, without a background where the theme has none."""
-        if self._in_notebook or theme_in_use() != "auto":
-            options.setdefault("transparent", True)
-        super().savefig(fname, **options)
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self._in_notebook = True
-        try:
-            self.savefig(buffer, format="png")
-        finally:
-            self._in_notebook = False
-        return buffer.getvalue()

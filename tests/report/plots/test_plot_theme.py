@@ -21,7 +21,8 @@ from air_recsys import SimilarityGraph
 from air_recsys.exceptions import ParameterError
 from air_recsys.report.plots import plot_adjacency, plot_degrees, plot_predictions, use_theme
 from air_recsys.report.plots.axes import figure_and_axes, new_figure
-from air_recsys.report.plots.theme import INKS, NotebookFigure, ink, theme_in_use
+from air_recsys.report.plots.notebook import NotebookFigure
+from air_recsys.report.plots.theme import INKS, ink, theme_in_use
 from air_recsys.report.plots.vector import inline_svg
 
 CELL = """
