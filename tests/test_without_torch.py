@@ -15,7 +15,7 @@ MISSING = """
 import json, sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "matplotlib", "networkx"):
+        if name.partition(".")[0] in ("torch", "matplotlib", "networkx", "platformdirs", "pooch"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
 """

@@ -101,6 +101,8 @@ def run(arguments: list[str] | None = None, commands: typer.Typer | None = None)
         raise KeyboardInterrupt from error
     except AirRecsysError as error:
         return _fail(str(error), 1)
+    except ModuleNotFoundError as error:
+        return _fail(f"the module {error.name} is not installed: pip check names what air-recsys lacks", 1)
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else str(error), 1)
     except Exception as error:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
-import platformdirs
 
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.validation import check_choice
@@ -109,7 +108,11 @@ SHARED_FOLDER = Path("../shared/data")
 def download_folder() -> Path:
     """Return where `fetch` puts data sets by default: AIR_RECSYS_DATA, else the user's cache folder."""
     named = os.environ.get(DATA_VARIABLE)
-    return Path(named).expanduser() if named else platformdirs.user_cache_path("air-recsys")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return platformdirs.user_cache_path("air-recsys")
 
 
 def data_root(path: str | Path | None = None) -> Path:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from air_recsys import SimilarityGraph
-from air_recsys.data.sets import registry
 from air_recsys.datasets import (
     data_root,
     load_movielens,
@@ -186,7 +185,7 @@ def test_the_folder_is_the_named_one_the_shared_one_or_that_of_downloads(tmp_pat
     work.mkdir(parents=True)
     monkeypatch.chdir(work)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
-    monkeypatch.setattr(registry.platformdirs, "user_cache_path", lambda project: tmp_path / "cache" / project)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda project: tmp_path / "cache" / project)
     with pytest.raises(DataFileError, match="set the environment variable AIR_RECSYS_DATA"):
         data_root()
     (tmp_path / "cache" / "air-recsys").mkdir(parents=True)
