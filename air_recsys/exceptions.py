@@ -145,10 +145,17 @@ class MissingExtraError(AirRecsysError, ImportError):
 
 
 class MissingTorchError(AirRecsysError, ImportError):
-    """Torch is not installed, and a training, or work on a GPU, was asked for."""
+    """Torch is not installed, and a training, or work on a GPU, was asked for.
 
-    def __init__(self) -> None:
-        super().__init__("this needs torch, which is not installed (trainings and GPUs do): pip install torch")
+    Parameters
+    ----------
+    besides : str, optional
+        What else helps.
+    """
+
+    def __init__(self, besides: str = "") -> None:
+        needed = "this needs torch, which is not installed (trainings and GPUs do): pip install torch"
+        super().__init__(needed + besides)
 
 
 class DeviceError(AirRecsysError, RuntimeError):

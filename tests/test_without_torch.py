@@ -50,6 +50,7 @@ except MissingTorchError as error:
 """
 )
 SHELL = MISSING + "from air_recsys.cli import main; main()"
+SERVICE = SHELL.replace('"pooch"', '"pooch", "sklearn"')
 RATINGS = np.where(
     np.random.default_rng(0).random((16, 12)) < 0.7, np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((8, 6))), np.nan
 )
@@ -123,8 +124,15 @@ def test_a_service_answers(saved, monkeypatch):
     import httpx
     from serving import serving_cases
 
-    monkeypatch.setattr(serving_cases, "COMMAND", [sys.executable, "-c", SHELL, "serve"])
+    monkeypatch.setattr(serving_cases, "COMMAND", [sys.executable, "-c", SERVICE, "serve"])
     with serving_cases.running(saved, "--port", 0) as server:
         found = httpx.get(f"{server.address}recommend", params={"user": 0, "n": 3}).json()
     model = AIR.load(saved)
     assert [row["item"] for row in found["items"]] == model.recommend(0, n=3)["item"].tolist()
+
+
+def test_a_model_that_has_not_learned_its_lists_says_to_ask_before(tmp_path):
+    rng = np.random.default_rng(0)
+    ratings = np.where(rng.random((60, 40)) < 0.6, rng.integers(1, 6, (60, 40)).astype(float), np.nan)
+    saved = AIR.for_ratings(n_sweeps=3, n_factors=2, random_state=0, device="cpu").fit(ratings).save(tmp_path / "a.air")
+    assert_refused(shell("recommend", saved, "--user", 0), "pip install torch", "before `save`", "learn_lists()")

@@ -24,13 +24,13 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     Each row of `matrix` (m, n), such as centred ratings, chooses at most min(n_neighbors, m - 1) edges. An edge weighs
     the cosine, at least 0, halved where only one of its two ends chose it. Rows without entries stay isolated.
     """
-    from sklearn.preprocessing import normalize
-
     check_integer("n_neighbors", n_neighbors, minimum=1)
     k = min(n_neighbors, len(matrix.indptr) - 2)
     if k == 0:
         return sp.csr_array((1, 1))
-    unit = sp.csr_array(normalize(sp.csr_matrix(matrix)))
+    unit = sp.csr_array(matrix, dtype=np.float64, copy=True)
+    norms = np.sqrt(unit.power(2) @ np.ones(unit.shape[1]))  # (m,)
+    unit.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(unit.indptr))
     n, columns = len(unit.indptr) - 1, sp.csc_array(unit.T)
     found, weights = np.empty((n, k), dtype=np.int64), np.empty((n, k))
     for rows in np.array_split(np.arange(n), n * n // _BLOCK_ENTRIES + 1):

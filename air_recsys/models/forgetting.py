@@ -93,6 +93,6 @@ def _places_of(data: Interactions, pairs: Any) -> np.ndarray:
     places = users * np.int64(data.n_items) + items
     absent = np.flatnonzero(~np.isin(places, data.pair_index))
     if absent.size:
-        first = " and ".join(quoted(table[side].iloc[absent[0]]) for side in (user, item))
+        first = " and ".join(quoted(table[side].tolist()[absent[0]]) for side in (user, item))
         raise DataError(f"expected pairs that the model has, found {absent.size} that it lacks, the first of {first}")
     return places

@@ -95,13 +95,15 @@ class Spread(NamedTuple):
 
     def probabilities(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The probability of each value, ascending, for pairs with these scores, (n, k): rows add up to 1."""
-        from sklearn.isotonic import IsotonicRegression
+        from scipy.optimize import isotonic_regression
 
         least = 1 / (self.ratings.size + 2)  # of no hidden rating alone anything is sure
+        knots, places, numbers = np.unique(self.scores, return_inverse=True, return_counts=True)
         above = [np.ones(scores.size)]
         for value in values[:-1]:
-            rises = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip")
-            above.append(rises.fit(self.scores, self.ratings > value).predict(scores))
+            shares = np.bincount(places, self.ratings > value) / numbers
+            rises = isotonic_regression(shares, weights=numbers).x.clip(least, 1 - least)
+            above.append(np.interp(scores, knots, rises))
         return -np.diff(np.column_stack([*above, np.zeros(scores.size)]), axis=1).clip(max=0.0)
 
 

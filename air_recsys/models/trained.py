@@ -14,7 +14,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions, with_features
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, MissingTorchError, NotFittedError, ParameterError
 from air_recsys.models.base import check_no_y
 from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, agreements, of_pairs
 from air_recsys.models.engines import DTYPES, Engine, Setup
@@ -36,6 +36,7 @@ from air_recsys.nn.devices import check_device_name, made_on_cpu, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.residuals import RowProcesses
 from air_recsys.splits import random_holdout
+from air_recsys.storage.lazy import is_installed
 from air_recsys.storage.threads import one_thread, threads, warn_of_many
 from air_recsys.storage.validation import RandomState, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
@@ -435,6 +436,8 @@ class TrainedRecommender(SolvesRows):
 
     def trained_again(self, state: FittedState, part: Interactions) -> Self:
         """A model with the settings of this one, trained on a part of its ratings."""
+        if not is_installed():
+            raise MissingTorchError(", or before `save` ask once: learn_lists(), or predict(return_std=True)")
         from sklearn.base import clone
 
         again: Any = clone(self.settled(state.chosen.values))
