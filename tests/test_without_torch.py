@@ -134,5 +134,6 @@ def test_a_service_answers(saved, monkeypatch):
 def test_a_model_that_has_not_learned_its_lists_says_to_ask_before(tmp_path):
     rng = np.random.default_rng(0)
     ratings = np.where(rng.random((60, 40)) < 0.6, rng.integers(1, 6, (60, 40)).astype(float), np.nan)
-    saved = AIR.for_ratings(n_sweeps=3, n_factors=2, random_state=0, device="cpu").fit(ratings).save(tmp_path / "a.air")
+    model = AIR.for_ratings(n_sweeps=3, n_factors=2, random_state=0, device="cpu").fit(ratings)
+    saved = model.save(tmp_path / "a.air")
     assert_refused(shell("recommend", saved, "--user", 0), "pip install torch", "before `save`", "learn_lists()")

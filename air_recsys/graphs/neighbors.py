@@ -28,7 +28,7 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     k = min(n_neighbors, len(matrix.indptr) - 2)
     if k == 0:
         return sp.csr_array((1, 1))
-    unit = sp.csr_array(matrix, dtype=np.float64, copy=True)
+    unit: Any = sp.csr_array(matrix, dtype=np.float64, copy=True)
     norms = np.sqrt(unit.power(2) @ np.ones(unit.shape[1]))  # (m,)
     unit.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(unit.indptr))
     n, columns = len(unit.indptr) - 1, sp.csc_array(unit.T)

@@ -17,15 +17,16 @@ class Pickled(Estimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {**state, _VERSION: _present()}
+        return {**state, _VERSION: release()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
-        if (version := own.pop(_VERSION, "before 0.2")) != (present := _present()):
+        if (version := own.pop(_VERSION, "before 0.2")) != (present := release()):
             told = f"a {type(self).__name__} that air_recsys {version} pickled is read by {present}"
             warnings.warn(f"{told}: fit it again, or keep models by save and load", DataWarning, stacklevel=2)
         super().__setstate__(own)
 
 
-def _present() -> str:
+def release() -> str:
+    """The version of the package."""
     return sys.modules["air_recsys"].__version__  # which imports this module

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import ModelFileError, ParameterError
+from air_recsys.exceptions import ModelFileError, ParameterError, quoted
 from air_recsys.models.learned import Factors
 from air_recsys.models.registered import classes_of, registered
 from air_recsys.models.state import FittedState
 from air_recsys.nn.devices import check_device_name
 from air_recsys.nn.memory import readable
+from air_recsys.storage.pickled import release
 from air_recsys.storage.reading import parse_json
 from air_recsys.storage.tensor_files import Chunk, DamagedError, TensorFile, tensor_chunks
 from air_recsys.storage.validation import check_path
@@ -71,7 +72,7 @@ def write_contents(
     _check_place(target)
     with saving(target):
         texts = {"parameters": json.dumps(parameters), "attributes": json.dumps(attributes)}
-        named = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": model}
+        named = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": model, "release": release()}
         size = sum(array.nbytes for array in arrays.values()) + sum(map(len, texts.values()))
         check(_contents(target, named | texts, dict(arrays), size))
         chunks = tensor_chunks(arrays, named | texts)
@@ -95,20 +96,24 @@ def read_contents(
     source = check_path("path", path)
     if not is_file(source):
         raise ModelFileError(f"expected a model file, found no file {source}")
+    other = ""  # release of the library
     try:
         file = TensorFile.read(source, mapped=mapped)
+        if file.metadata.get("release", release()) != release():
+            by = quoted(file.metadata["release"])
+            other = f"{source} was written by air_recsys {by}, which {release()!r} cannot read: "
         _check_version(source, file.metadata)
         file.verify(required=True)
         return restore(_contents(source, file.metadata, file.arrays, file.size))
-    except ModelFileError:
-        raise
+    except ModelFileError as error:
+        raise ModelFileError(f"{other}{error}") from None
     except DamagedError as error:
         raise ModelFileError(f"{source} is damaged: {error}") from None
     except MemoryError:
         size = readable(source.stat().st_size)
         raise ModelFileError(f"{source} of {size} does not fit into the memory of this process") from None
     except _FAULTS as error:
-        raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
+        raise ModelFileError(f"{other or f'{source} is not a whole air_recsys model file: '}{error}") from None
 
 
 def _contents(place: Path, metadata: Mapping[str, str], arrays: dict[str, np.ndarray], size: int) -> Contents:

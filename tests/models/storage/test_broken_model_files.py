@@ -15,7 +15,7 @@ from model_cases import MODELS, USERS, dense, fitted
 from safetensors.numpy import save_file
 from sealing import parts_of, rewrite
 
-from air_recsys import AIR, GlobalMean
+from air_recsys import AIR, GlobalMean, __version__
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models import Recommender
 
@@ -71,6 +71,15 @@ def test_other_safetensors_files_are_no_models_and_other_versions_are_named(save
         rewrite(saved, {"format_version": version})
         with fails(f"{saved} holds a model of format version '{version}', this library reads version 3: load it with"):
             AIR.load(saved)
+
+
+@pytest.mark.parametrize("newer", [{"format_version": "4"}, {"model": "AIR9"}, {"parameters": '{"taste": 1}'}])
+def test_a_model_of_another_release_is_named_where_it_cannot_be_read(saved, newer):
+    rewrite(saved, {"release": "9.1"})
+    AIR.load(saved)
+    rewrite(saved, newer)
+    with fails(f"{saved} was written by air_recsys '9.1', which '{__version__}' cannot read: "):
+        AIR.load(saved)
 
 
 def test_a_file_or_folder_that_is_not_there(tmp_path):
