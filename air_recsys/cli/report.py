@@ -15,6 +15,8 @@ from air_recsys.cli.models import ModelAndJournal, ModelFile
 from air_recsys.exceptions import ParameterError, quoted
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from air_recsys.data.interactions import Interactions
 
 _TOKEN = "AIR_RECSYS_TOKEN"
@@ -104,10 +106,10 @@ def demo(
     given = model.interactions_.to_frame().pivot(index="item", columns="user", values="rating").iloc[:8, :8]
     typer.echo(given.map(lambda rating: f"{rating:g}" if rating == rating else ".").to_string() + "\n")
     typer.echo(result.comparison.text() + f"\n\nHidden ratings of {user}, predicted with 90 % intervals")
-    options.show_frame(result.hidden.query("user == @user").drop(columns="user").head(5).round(2), None)
+    options.show_frame(_short(result.hidden.query("user == @user").drop(columns="user").head(5)), None)
     typer.echo(f"\nThe best films for {user}, and why the first")
     best = model.recommend(user, n=5).merge(result.films, left_on="item", right_on="title")
-    options.show_frame(best.filter(["rank", "item", "genre", "score"]).round(2), None)
+    options.show_frame(_short(best.filter(["rank", "item", "genre", "score"])), None)
     titles = {title: title for title in result.films["title"]}
     typer.echo(model.explain(user, best["item"].tolist()[0], labels=titles).prose() + "\n")
     typer.echo(result.groups.text() + "\n\nThe groups of films, named by what sets them apart")
@@ -126,6 +128,11 @@ def demo(
     for command in ("train ratings.csv --model my.air", "recommend my.air --user NAME", "report my.air"):
         typer.echo(f"  air-recsys {command}")
     options.write_figures(json_file, {"models": result.comparison.rows, "groups": result.groups.rows})
+
+
+def _short(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with three digits of its numbers."""
+    return table.map(lambda value: f"{value:.3g}" if isinstance(value, float) else value)
 
 
 def serve(

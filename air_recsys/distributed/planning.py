@@ -157,7 +157,7 @@ class SweepCost(RankCost):
     --------
     >>> cost = SweepCost(162_541, 59_047, 25_000_095, n_factors=40, n_neighbors=20, n_ranks=8)
     >>> round(cost.bytes_needed / 1e9, 1), "GB"
-    (7.4, 'GB')
+    (6.9, 'GB')
     >>> round(cost.bytes_received_per_sweep / 1e6)  # means and covariances of users and items
     704
     """

@@ -201,8 +201,9 @@ class Sweeping(Solver):
         `air_recsys.models.engines.scaling.draws_are_cheap`.
     pattern_features : int, "degrees" or "auto"
         Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
-        "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
-        "degrees" if ratings are scarce, see `air_recsys.models.engines.scaling`.
+        "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100,
+        "degrees" if ratings are scarce, and 0 if more than half of all pairs are rated, see
+        `air_recsys.models.engines.scaling`.
     user_graph_reg, item_graph_reg : {"auto", 0}
         Whether the model has a graph of the users (of the items), see `air_recsys.graphs.agreement`; 0 leaves it out.
         Scores depend on that of the items, by `graph_residuals`.

@@ -30,7 +30,7 @@ _DRAWS = 20
 # Bytes of graphs by agreement: of a candidate, of an edge of two graphs, of a rating, and of an entry gone through.
 _CANDIDATE, _EDGE, _RATING, _GONE_THROUGH = 130, 72, 56, (500_000, 4_000_000)
 _MEDIAN = 16 * 1500**2  # bytes of the distances of some rows
-_GAPS = 8  # of the bytes of sweeps one in so many lies in gaps between arrays
+_GAPS, _MOST_GAPS = 8, 2**28  # of the bytes of sweeps one in so many lies in gaps between arrays, at most so many
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _OF_GRAPH = 3  # copies of the state that a captured sweep reads, writes and is checked with
@@ -159,7 +159,7 @@ def posterior_plan(
     of_sweeps = {"sample": sample, "block_bytes": block_bytes, "from_covariances": from_covariances}
     sweeps = posterior_bytes(sizes, width, n_features, **of_sweeps, after=after)
     # The sweeps need their own memory in place of the ratings, the factors and their work.
-    more = sweeps // _GAPS + _FIRST_SWEEPS
+    more = min(sweeps // _GAPS, _MOST_GAPS) + _FIRST_SWEEPS
     return plan._replace(graphs=graphs, work=max(plan.work, sweeps - plan.ratings - plan.factors) + more)
 
 

@@ -129,7 +129,7 @@ def test_the_plan_is_above_the_peak(solver, data, options):
 @pytest.mark.parametrize("search", [nearest_rows, near_rows])
 def test_a_search_for_near_rows_stays_within_its_share_of_the_plan(search, dtype):
     points, k = torch.randn(5_000, 4, dtype=dtype, device="cuda"), 10
-    assert peak_of(lambda: search(points, points, k)) <= memory._search(len(points), k)
+    assert peak_of(lambda: search(points, points, k)) <= memory._search(len(points), k, on_gpu=True)
 
 
 @needs_emulation

@@ -223,6 +223,7 @@ def draws_are_cheap(data: Extent, width: int, n_sweeps: int) -> bool:
 _FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see benchmarks/reports/accuracy.md
 _DENSE = 0.1  # share of all pairs; a small matrix that is known for such a part has factors to find
 _FEATURES = 100
+_MOST_RATED = 0.5  # share of all pairs, above which who rated what says nothing; chosen on training folds of Davis
 
 
 def is_scarce(data: Extent) -> bool:
@@ -234,13 +235,20 @@ def is_scarce(data: Extent) -> bool:
 def features_of(value: int | str, data: Extent) -> int | str:
     """The features of the pattern that a posterior sees; "auto" is 100, of scarce data the degrees alone.
 
+    Where more than half of all pairs are rated it is 0: rows there have the same pattern, and one with few ratings
+    would be unlike all of them.
+
     Examples
     --------
     >>> import numpy as np
     >>> from air_recsys import Interactions
-    >>> features_of("auto", Interactions.from_dense(np.ones((5, 5)))), features_of(7, Interactions.from_dense([[1.0]]))
-    (100, 7)
+    >>> whole = Interactions.from_dense(np.ones((5, 5)))
+    >>> features_of("auto", whole), features_of(7, whole)
+    (0, 7)
     """
     if value != "auto":
         return value
+    users, items = data.n_rated
+    if data.n_ratings > _MOST_RATED * users * items:
+        return 0
     return DEGREES if is_scarce(data) else _FEATURES
