@@ -115,5 +115,5 @@ def test_davis_is_predicted_from_similarities(data_root):
         errors[name] = np.mean((found - fold.test.ratings) ** 2)
         ranks[name] = np.corrcoef(rankdata(found), rankdata(fold.test.ratings))[0, 1]
     assert errors["AIR"] < 0.22
-    assert errors["AIR without similarities"] > 0.3
+    assert errors["AIR without similarities"] > 0.25
     assert ranks["AIR"] > ranks["AIR without similarities"]
