@@ -233,7 +233,7 @@ def test_titles_stand_beside_the_items_everywhere(shelf, tmp_path, ids, first):
     for command in (("recommend", "--user", user, "--include-seen"), ("similar", "--item", f"{first}0")):
         ended = asked(command[0], model, *command[1:], "--n", 5, "--json", target, *how)
         named = {str(row["item"]): row["title"] for row in read_json(target)}
-        assert "Heat" in named.values()
+        assert set(named.values()) & set(titles.values())
         assert named == {item: titles.get(item, "") for item in named}
         assert all(title in ended.out for title in named.values())
     ended = asked("explain", model, "--user", user, "--item", f"{first}5", *how)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
-from air_recsys.models.engines.scaling import graph_strength
+from air_recsys.models.engines.scaling import features_of, graph_strength
 from air_recsys.models.presets import PRESETS
 from air_recsys.models.solvers import SOLVERS, as_solver, parameter_names
 from air_recsys.storage.validation import check_choice
@@ -54,9 +54,9 @@ def default_space(
 ) -> dict[str, Domain]:
     """The space that `tune` searches for a preset by default; the preset sets all other parameters.
 
-    For "ratings" it has what the posterior depends on. With ``solver="adam"`` it has the decays (that of the biases
-    where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
-    "auto" for `data`.
+    For "ratings" it has what the posterior depends on, features of the pattern where the preset has some. With
+    ``solver="adam"`` it has the decays (that of the biases where there are any), the learning rate and the strengths
+    of both graphs, between a tenth and ten times that of "auto" for `data`.
 
     Raises
     ------
@@ -67,13 +67,16 @@ def default_space(
     --------
     >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
     >>> default_space("ratings", data)
-    {'n_factors': (5, 50, 'log'), 'pattern_features': (10, 300, 'log')}
+    {'n_factors': (5, 50, 'log')}
     >>> default_space("ratings", data, solver="adam")["weight_decay"]
     (3.0, 50.0, 'log')
     """
     check_choice("preset", preset, list(PRESETS))
     if (preset, solver) != ("ratings", "adam"):
-        return dict(_SPACES[preset])
+        without = preset == "ratings" and not features_of("auto", data)
+        return {
+            name: domain for name, domain in _SPACES[preset].items() if not (without and name == "pattern_features")
+        }
     strength = graph_strength("auto", data, levels=not biases)
     around: Domain = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
     space = _RATINGS_BY_ADAM | {"user_graph_reg": around, "item_graph_reg": around}

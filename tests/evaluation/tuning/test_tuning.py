@@ -144,9 +144,9 @@ def test_the_best_trial_is_the_lowest_error_or_the_highest_score(metric):
 
 
 def test_the_first_trial_has_the_settings_of_the_preset():
-    few = {"n_factors": (2, 30), "n_sweeps": [3], "pattern_features": (2, 200), "dtype": ["float32", "float64"]}
+    few = {"n_factors": (2, 30), "n_sweeps": [3], "pattern_features": (0, 200), "dtype": ["float32", "float64"]}
     found = tune(ratings(), space=few, n_trials=1, device="cpu")
-    assert found.best_params == {"n_factors": 20, "n_sweeps": 3, "pattern_features": 100, "dtype": "float32"}
+    assert found.best_params == {"n_factors": 20, "n_sweeps": 3, "pattern_features": 0, "dtype": "float32"}
 
 
 def test_the_first_trial_by_adam_has_the_settings_of_the_preset_and_so_has_its_model_which_is_not_fitted():
