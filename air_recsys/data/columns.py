@@ -148,6 +148,20 @@ def as_relations(values: Any, size: int) -> np.ndarray | None:
     return found if found.any() else None
 
 
+def has_limits(values: Any) -> bool:
+    """Whether some of a column are a relation < or >, or texts with one in front; numbers are not looked at.
+
+    Examples
+    --------
+    >>> has_limits(["=", "'<'"]), has_limits(["> 5", 3]), has_limits([4.5, 3.0])
+    (True, True, False)
+    """
+    column = pd.Series(values)
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    return bool(column.astype(str).str.contains(r"^[ '\"]*[<>]", regex=True).any())
+
+
 def split_signs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers, of which texts may have a relation in front, as float64, and the relations as `as_relations`.
 

@@ -24,6 +24,7 @@ from air_recsys.data.columns import (
     check_axes,
     check_not_long,
     checked_kinds,
+    has_limits,
     hint_at_columns,
     ids_or_range,
     narrowed,
@@ -264,7 +265,7 @@ class Interactions:
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
         relations = None if relation is None else named["relation"].to_numpy()
-        if relation is None and pd.Series(ratings).astype(str).str.contains("^ *[<>]", regex=True).any():
+        if relation is None and has_limits(ratings):
             ratings, relations = split_signs(ratings)
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
         kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
@@ -860,9 +861,7 @@ def present_columns(frame: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]
 def _signs_of(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the column of relations where it has limits, whoever reads it: they are no measured values."""
     named = usual_column("relation", "relation", list(frame.columns))
-    if named is None or not frame[named].astype(str).str.contains(r"^[ '\"]*[<>]", regex=True).any():
-        return {}
-    return {"relation": named}
+    return {"relation": named} if named is not None and has_limits(frame[named]) else {}
 
 
 def _tell_flags(kinds: Sequence[Any]) -> None:
