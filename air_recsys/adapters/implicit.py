@@ -26,7 +26,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.graphs.pruning import to_similarities
 from air_recsys.models.like_factors import softmax, squared
-from air_recsys.models.like_factors.rows import LikeSolver, check_matrices, replaced
+from air_recsys.models.like_factors.rows import check_matrices, replaced
 from air_recsys.models.like_factors.softmax import SoftmaxRows, SoftmaxSettings, temperature_for, train_softmax_rows
 from air_recsys.models.like_factors.squared import SquaredError, SquaredRows, train_squared_rows
 from air_recsys.models.like_factors.targets import FOUND, check_settings, is_auto, settings_for
@@ -417,7 +417,7 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):  # pyright: ignore[repor
     def _others(self, side: str) -> np.ndarray:
         return self.item_factors if side == "user" else self.user_factors
 
-    def _solver(self, side: str) -> LikeSolver:
+    def _solver(self, side: str) -> softmax.SoftmaxSolver | squared.SquaredSolver:
         rows, others = self._rows, self._others(side)
         assert rows is not None  # of a fitted model
         return self._once(f"solver of a {side}", (others, rows), lambda: rows.solver(side, others))

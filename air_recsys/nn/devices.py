@@ -8,7 +8,6 @@ depend on timings, so that a run can be repeated to the last digit.
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ def check_device_name(device: str) -> None:
         raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}")
 
 
-@functools.cache
+@cache
 def _say_once(message: str) -> None:
     _LOGGER.warning(message)
 

@@ -29,7 +29,9 @@ def completed_exactly(objective: FullWidthObjective, start: Tensor, n_products: 
     """The X (m, n) that minimises the objective with its present graphs, by so many steps from a start."""
     targets, weights = objective.dense
     varying = [term for term in objective.terms if isinstance(term, TotalVariation)]
-    forms = [*_graph_forms(objective), *(term.near(start) for term in varying)]
+    sides = enumerate((objective.row_graph, objective.column_graph))
+    forms = [_graph_form(graph, objective.size, side) for side, graph in sides if graph is not None]
+    forms += [term.near(start) for term in varying]
 
     def product(matrix: Tensor) -> Tensor:
         total = weights * matrix
@@ -41,11 +43,6 @@ def completed_exactly(objective: FullWidthObjective, start: Tensor, n_products: 
     for form in forms:
         diagonal += form.diagonal
     return _solved(Quadratic(product, diagonal), weights * targets, start, n_products)
-
-
-def _graph_forms(objective: FullWidthObjective) -> list[Quadratic]:
-    sides = (objective.row_graph, objective.column_graph)
-    return [_graph_form(graph, objective.size, side) for side, graph in enumerate(sides) if graph is not None]
 
 
 def _graph_form(graph: Graph, size: int, side: int) -> Quadratic:

@@ -23,7 +23,7 @@ from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.devices import fast_products
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.terms import Term
+from air_recsys.nn.terms import Term, TransformedEnergy
 from air_recsys.storage.lazy import Tensor, torch
 
 State = list[Tensor | dict[str, Tensor]]
@@ -121,7 +121,7 @@ class Objective:
         """The graphs of rows, columns and further terms, as far as they are there."""
         return [
             *(graph.laplacian for graph in self.graphs),
-            *(term.laplacian for term in self.terms if term.laplacian is not None),
+            *(term.laplacian for term in self.terms if isinstance(term, TransformedEnergy)),
         ]
 
     def logits(self) -> list[Tensor]:
@@ -312,7 +312,7 @@ class FullWidthObjective(Objective):
                 points = rows.contiguous()
                 yield graph.laplacian, points, points
         for term in self.terms:
-            if term.laplacian is not None:
+            if isinstance(term, TransformedEnergy):
                 points = term.rows(completed).contiguous()
                 yield term.laplacian, points, points
 

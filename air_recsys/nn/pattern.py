@@ -6,9 +6,8 @@ Products are sampled on a pattern, or are with it: nothing has full size.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,12 +83,8 @@ class SparsePattern:
         return row_sums(*self.side(1), left, self.in_order_of(1, values))
 
 
-class Carry(Protocol):
-    """The map from the per-edge state of a part before a refresh to that after."""
-
-    def __call__(self, state: Tensor, part: int = 0) -> Tensor:
-        """The state (rows, k + 1), 0 for new edges."""
-        ...
+Carry = Callable[..., Tensor]
+"""The map from the per-edge state of a `part` before a refresh to that after, (rows, k + 1), 0 for new edges."""
 
 
 def edge_patterns(others: Tensor, ranges: Sequence[slice], n_nodes: int) -> list[SparsePattern]:

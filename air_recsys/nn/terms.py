@@ -10,29 +10,13 @@ Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.storage.lazy import Tensor, torch
 
 Transform = Callable[[Tensor], Tensor]
 """The map from X (m, n) to the rows (p, d) whose graph is learned; differentiable by torch."""
-
-
-class Term(Protocol):
-    """A term of the objective that sees X itself."""
-
-    @property
-    def laplacian(self) -> AdaptiveLaplacian | None:
-        """The graph of the rows, if any."""
-
-    def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
-        """The value at X (m, n), whose gradient is added to `gradient` (m, n)."""
-        ...
-
-    def rows(self, completed: Tensor) -> Tensor:
-        """The rows whose graph is learned."""
-        ...
 
 
 class Quadratic(NamedTuple):
@@ -49,7 +33,7 @@ class TransformedEnergy:
         self._transform, self.laplacian, self._strength = transform, laplacian, strength
 
     def rows(self, completed: Tensor) -> Tensor:
-        """T(X), (p, d)."""
+        """T(X), (p, d), whose graph is learned."""
         return self._transform(completed)
 
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
@@ -66,17 +50,11 @@ class TotalVariation:
     tau is `strength`, in the unit of the mean squared error.
     """
 
-    laplacian = None
-
     def __init__(self, strength: float) -> None:
         self._strength = strength
 
-    def rows(self, completed: Tensor) -> Tensor:
-        """X: no graph is learned."""
-        return completed
-
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
-        """The total variation; adds a subgradient (0 where neighbours are equal)."""
+        """The total variation at X (m, n); adds a subgradient (0 where neighbours are equal) to `gradient` (m, n)."""
         scale = self._strength / completed.numel()
         total = completed.new_zeros(())
         for axis in (0, 1):
@@ -105,6 +83,8 @@ class TotalVariation:
 
 
 _SMALL_STEP = 0.1
+Term = TransformedEnergy | TotalVariation
+"""A term of the objective that sees X itself."""
 
 
 def _add_at_ends(total: Tensor, steps: Tensor, axis: int, sign: int) -> None:

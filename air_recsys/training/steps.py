@@ -10,10 +10,14 @@ from air_recsys.storage.lazy import Tensor, torch
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
-    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere."""
-    if _can_be_captured(objective):
-        return CapturedSteps(objective, groups, learning_rate)
-    return PlainSteps(objective, groups, learning_rate)
+    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
+
+    A step on a batch has to be a series of kernels that stays the same.
+    """
+    on_gpu = objective.model_parameters()[0].is_cuda
+    few = max(len(batch.values) for batch in objective.batches) <= MOST_ENTRIES
+    same = not objective.terms and all(graph.every == 1 for graph in objective.laplacians)
+    return (CapturedSteps if on_gpu and few and same else PlainSteps)(objective, groups, learning_rate)
 
 
 class PlainSteps:
@@ -111,13 +115,6 @@ class CapturedSteps(PlainSteps):
         """The tensors that an update changes."""
         states = [self.optimizer.state[tensor] for tensor in self._objective.parameters()]
         return [*self._objective.parameters(), *(moment for state in states for moment in state.values())]
-
-
-def _can_be_captured(objective: Objective) -> bool:
-    """Whether a step on a batch is a series of kernels that stays the same, and takes little beside their launches."""
-    on_gpu = objective.model_parameters()[0].is_cuda
-    few = max(len(batch.values) for batch in objective.batches) <= MOST_ENTRIES
-    return on_gpu and few and not objective.terms and all(graph.every == 1 for graph in objective.laplacians)
 
 
 def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:

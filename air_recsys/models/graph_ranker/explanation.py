@@ -150,7 +150,6 @@ def contributions(
             columns["factors"] = np.sum([parts for parts, _ in groups], axis=0)
             rest["no_items"] = sum(own_part for _, own_part in groups)
         else:
-            assert isinstance(scorer, ProductScorer)
             each = [
                 _of_regression(scorer, own.indices, user, some, weight * parts) * (counting.data != 0)
                 for counting, some, parts in _for_others(scorer, own, user, items, shares)

@@ -13,7 +13,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import some_users
 from air_recsys.nn.softmax import ColumnFactors, ColumnGraph
 from air_recsys.storage.lazy import torch
-from air_recsys.training import Callback, train
+from air_recsys.training import train
 from air_recsys.training.ranks import ALONE, Ranks
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern
 
@@ -131,25 +131,6 @@ def _weights_of_sources(pattern: Csr) -> np.ndarray:
 Begin = Callable[[Csr], FactorTraining]
 
 
-def trained_factors(
-    pattern: Csr,
-    n_factors: int,
-    training: SoftmaxTraining,
-    seed: int,
-    device: torch.device,
-    *,
-    callbacks: tuple[Callback, ...] = (),
-    progress: bool = False,
-) -> ItemFactors:
-    """The factors of the items after all steps of a `FactorTraining` with these parameters and without a graph."""
-    begun = FactorTraining(pattern, n_factors, training, seed, device)
-    if training.n_steps:
-        result = train(begun.trainer(training.n_steps), callbacks=callbacks, progress=progress)
-        if result.error is not None:
-            raise result.error
-    return begun.factors()
-
-
 def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
     """The leading right singular vectors of the pattern, normalised by both of its degrees; (n_items, r)."""
     from sklearn.utils.extmath import randomized_svd
@@ -173,19 +154,6 @@ def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device
     Targets are spread over it. Of more than ten million interactions it reads those of some users, drawn at random.
     """
     read = some_users(pattern, seed, _MOST_READ)
-    return column_graph(cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors), device)
-
-
-def column_graph(graph: Csr, device: torch.device) -> ColumnGraph:
-    """The weights of a graph, (n_items, n_items), normalised by the degrees of both ends, times 2.
-
-    Examples
-    --------
-    >>> graph = sp.csr_array([[0.0, 0.3], [0.3, 0.0]])
-    >>> column_graph(graph, torch.device("cpu")).spread(torch.eye(2))
-    tensor([[1., 2.],
-            [2., 1.]])
-    """
-    normalised = scaled_adjacency(graph)
+    normalised = scaled_adjacency(cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors))
     edges = row_pattern(normalised, device)  # in order of the columns, and then the weights are, too
     return ColumnGraph(edges, torch.from_numpy((_SHARE * normalised.data).astype(np.float32)).to(device))

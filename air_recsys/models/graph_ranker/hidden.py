@@ -24,7 +24,6 @@ from air_recsys.models.graph_ranker.inputs import (
     with_half_life,
     with_kinds,
 )
-from air_recsys.models.graph_ranker.lists import top_of_rows
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -40,6 +39,7 @@ from air_recsys.models.graph_ranker.regression import (
 from air_recsys.models.graph_ranker.scorers import FactorScorer, lengths_of_single
 from air_recsys.models.ranking.calibration import RankCalibration
 from air_recsys.models.ranking.top_items import hide
+from air_recsys.storage.arrays import in_numpy, largest_of_rows
 from air_recsys.storage.threads import in_workers
 
 MOST_SCORES = 50_000_000  # most scores of one scorer
@@ -337,7 +337,7 @@ class HeldOut:
 
         def ranked(block: slice) -> np.ndarray:
             scores = hide(score(block), self._seen, block.start)
-            return top_of_rows(scores, self._k)
+            return in_numpy(largest_of_rows(scores, self._k)[1])
 
         return np.concatenate(in_workers(ranked, self._blocks))
 

@@ -125,11 +125,6 @@ def _by_candidates(
     return in_numpy(sure), in_numpy(found), in_numpy(values)
 
 
-def top_of_rows(scores: Array, k: int) -> np.ndarray:
-    """The columns of the k largest of each row, best first, (b, k)."""
-    return in_numpy(largest_of_rows(scores, k)[1])
-
-
 def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: Array) -> None:
     """Write the weighted sum of scores into `total`, (b, n_items), in single precision."""
     for number, (name, weight) in enumerate(weights.items()):

@@ -169,17 +169,6 @@ def _numbers(row: Mapping[str, Any], names: Iterable[str]) -> State:
     return {**row, **{name: row[name] + 0 for name in names}}
 
 
-def measured_steps(n_steps: int) -> list[int]:
-    """The numbers of steps after which lists are measured.
-
-    Examples
-    --------
-    >>> measured_steps(150), measured_steps(2)
-    ([50, 75, 100, 125, 150], [1, 2])
-    """
-    return sorted({-(-n_steps * part // _PARTS) for part in range(2, _PARTS + 1)})
-
-
 class StepSearch:
     """Trainings of the factors on all hidden parts, in step with each other, and the best number of steps.
 
@@ -211,8 +200,8 @@ class StepSearch:
         return self._speed * self._best / self._budget.seconds
 
     def _search(self, measure: Callable[[int], float]) -> None:
-        highest, waited = -1.0, 0
-        for step in measured_steps(self._trainings[0].n_steps):
+        highest, waited, n_steps = -1.0, 0, self._trainings[0].n_steps
+        for step in sorted({-(-n_steps * part // _PARTS) for part in range(2, _PARTS + 1)}):
             if not self._advance(step):
                 break
             ndcg = measure(step)

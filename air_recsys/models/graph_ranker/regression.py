@@ -292,21 +292,10 @@ def times_dense(rows: Csr, right: np.ndarray, blocks: Sequence[slice]) -> np.nda
     return found
 
 
-def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:
-    """The coefficients of a function on -1..1 in Chebyshev polynomials, (degree + 1,), in float32.
-
-    Examples
-    --------
-    >>> chebyshev_coefficients(lambda x: x**2 + x, 2).round(4).tolist()
-    [0.5, 1.0, 0.5]
-    """
-    interpolate: Any = chebinterpolate  # annotated for functions of numbers
-    return interpolate(function, degree).astype(np.float32)
-
-
 def _coefficients(ratio: float, degree: int) -> np.ndarray:
-    """The coefficients of x / (x + ratio) for x in 0..1."""
-    return chebyshev_coefficients(lambda z: (z + 1) / (z + 1 + 2 * ratio), degree)
+    """The coefficients of x / (x + ratio) in Chebyshev polynomials of z = 2 x - 1 in -1..1, (degree + 1,)."""
+    interpolate: Any = chebinterpolate  # annotated for functions of numbers
+    return interpolate(lambda z: (z + 1) / (z + 1 + 2 * ratio), degree).astype(np.float32)
 
 
 def _largest_value(rows: Csr, columns: Csr) -> float:

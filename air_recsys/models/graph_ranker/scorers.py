@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,29 +33,6 @@ class BlockScores(NamedTuple):
     values: Array  # float32, (b, n_items), before they are divided by the lengths
     lengths: Array  # (b, 1)
     exact: Callable[[Array], Array]  # of some items of each user, (b, m): their scores, float64
-
-
-class Scorer(Protocol):
-    """What takes part in the scores of a `GraphRanker`."""
-
-    def scores(self, users: np.ndarray) -> np.ndarray:
-        """The scores of all items for some users, of length 1 each (or 0); float64, (b, n_items)."""
-        ...
-
-    def block(self, users: np.ndarray, buffer: Array) -> BlockScores:
-        """The same for lists; they may be held in `buffer`, float32, (b, n_items), on the device of the scorer."""
-        ...
-
-    def on(self, device: torch.device | None) -> Self:
-        """The scorer that makes lists on a device."""
-        ...
-
-    def for_users(self, own: Csr, beside: Csr | None = None) -> Self:
-        """The scorer of other users, by how much their items count, (b, n_items).
-
-        Those in `beside`, which lists may hold, count for other items alone.
-        """
-        ...
 
 
 class ScaledColumns:
@@ -110,7 +87,10 @@ class ProductScorer(NamedTuple):
         return product.toarray() if sp.issparse(product) else product
 
     def block(self, users: np.ndarray, buffer: Array) -> BlockScores:
-        """The scores for lists; those in double precision are the same as `scores`, on a GPU up to rounding."""
+        """The scores for lists; those in double precision are the same as `scores`, on a GPU up to rounding.
+
+        They may be held in `buffer`, float32, (b, n_items), on the device of the scorer.
+        """
         if self.times_right is None:
             values: Array = self._product(users)
             lengths: Array = lengths_of(values)
@@ -128,7 +108,10 @@ class ProductScorer(NamedTuple):
         return self._replace(times_right=None if device is None else products_on(device, self.right.whole))
 
     def for_users(self, own: Csr, beside: Csr | None = None) -> ProductScorer:
-        """The scorer of other users, by how much their items count."""
+        """The scorer of other users, by how much their items count, (b, n_items).
+
+        Those in `beside`, which lists may hold, count for other items alone.
+        """
         return self._replace(own=own, beside=beside)
 
     def left(self, users: np.ndarray) -> Csr:
@@ -228,6 +211,9 @@ class FactorScorer(NamedTuple):
         return changes
 
 
+Scorer = ProductScorer | FactorScorer
+
+
 class ColdItems(NamedTuple):
     """Items without likes, whose scores are sums of those of other items, see `air_recsys.models.content`."""
 
@@ -282,7 +268,7 @@ class WeightedScorers(NamedTuple):
         return scores if self.cold is None else self.cold.among(scores)
 
     def for_users(self, own: Csr, beside: Csr | None = None) -> WeightedScorers:
-        """The scorers of other users, by how much their items count, (b, n_items), see `Scorer`."""
+        """The scorers of other users, by how much their items count, (b, n_items), see `ProductScorer.for_users`."""
         if self.cold is not None:
             own, beside = (each if each is None else sp.csr_array(each[:, self.cold.known]) for each in (own, beside))
         return self._replace(scorers={name: each.for_users(own, beside) for name, each in self.scorers.items()})

@@ -97,7 +97,9 @@ class Selection(NamedTuple):
         told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
         left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
         cut = f"; {self.n_steps} of {most_steps} steps" if 0 < self.n_steps < most_steps else ""
-        return f"{selected}: NDCG@20 on {_where(table)}: {told}{cut}{left_out}{self._counts(table)}"
+        where = (words for start, words in _HIDDEN.items() if any(str(name).startswith(start) for name in table))
+        place = next(where, "parts hidden at random")
+        return f"{selected}: NDCG@20 on {place}: {told}{cut}{left_out}{self._counts(table)}"
 
     def _counts(self, table: pd.DataFrame) -> str:
         """How values count, where some do, and events of other kinds."""
@@ -250,9 +252,3 @@ def members_of(history: pd.DataFrame) -> pd.DataFrame:
     best = tried.groupby(made_of.to_numpy())["ndcg"].idxmax() if len(tried) else pd.Series(dtype=int)
     members = tried.loc[best.to_numpy(), figures].set_axis(best.index)
     return members.sort_values("ndcg", kind="stable")
-
-
-def _where(history: pd.DataFrame) -> str:
-    """What the search of a history has hidden, in words."""
-    found = (told for start, told in _HIDDEN.items() if any(str(name).startswith(start) for name in history))
-    return next(found, "parts hidden at random")

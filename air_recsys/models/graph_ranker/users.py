@@ -187,17 +187,15 @@ def _ready(state: FittedState) -> RankerState:
         items = ItemFactors(items.sources[known], items.targets[known])
         weights = None if weights is None else _among(weights, known)
 
-    def factors() -> Scorer:
-        scorer = FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
-        return scorer if beside is None else scorer.for_users(served, beside)
-
-    def regression() -> Scorer:
+    scorers: dict[str, Scorer] = {}
+    if settings.factor_weight:
+        users = state.factors.user_factors
+        scorers["factor"] = FactorScorer.of(users, items, settings.factor_temperature, trend)
+    if settings.regression_weight:
         assert weights is not None
-        scorer = regression_scorer(pattern, served, weights, trend, settings)
-        return scorer if beside is None else scorer.for_users(served, beside)
-
-    makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
-    scorers = {name: makers[name]() for name in settings.weights}
+        scorers["regression"] = regression_scorer(pattern, served, weights, trend, settings)
+    if beside is not None:
+        scorers = {name: each.for_users(served, beside) for name, each in scorers.items()}
     weighted = WeightedScorers(scorers, settings.weights, data.n_items, cold=cold)
     return RankerState(state, settings, weighted, own, pairs=pairs, described=_user_shares(state, cold))
 
@@ -221,11 +219,6 @@ def _among(weights: Csr | np.ndarray, items: np.ndarray) -> Csr | np.ndarray:
     return weights[outer] if isinstance(weights, np.ndarray) else sp.csr_array(weights[outer])
 
 
-def _untrained_items(state: FittedState) -> np.ndarray:
-    """The items that took part in no training and have no likes since, ascending; none without features."""
-    return np.flatnonzero(_blank_items(state, state.data) & ~_liked_items(state.data))
-
-
 def _blank_items(state: FittedState, data: Interactions) -> np.ndarray:
     """Which items of data that begin with those of a state have no factors there; none without features."""
     blank = np.zeros(data.n_items, dtype=bool)
@@ -243,7 +236,8 @@ def _liked_items(data: Interactions) -> np.ndarray:
 def _cold_items(state: FittedState) -> ColdItems | None:
     """The items without likes whose scores follow from features; None where there are none."""
     content, features = Content.of_values("item", state.chosen.values), state.features("item")
-    if content is None or features is None or not (places := _untrained_items(state)).size:
+    places = np.flatnonzero(_blank_items(state, state.data) & ~_liked_items(state.data))
+    if content is None or features is None or not places.size:
         return None
     known, values = np.setdiff1d(np.arange(state.data.n_items), places), features.values.astype(np.float64)
     sources = most_liked_items(state.data)
@@ -426,7 +420,8 @@ def _followed(state: FittedState, data: Interactions, n_added: int | None = None
     liked = _liked_items(data) if blank.any() else ~blank
     new = np.union1d(np.flatnonzero(blank & liked), np.arange(len(items.sources), data.n_items))
     if new.size:
-        columns = _new_columns(pattern, settings, new)
+        normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
+        columns = columns_of_items(normalised, new, settings.regression_penalty)  # of H, (n_items, n_new)
         weights = None if weights is None else _grown(weights, columns, new)
         items = _grown_factors(items, columns, pattern, own, new)
     if n_steps:
@@ -481,12 +476,6 @@ def _continued(items: ItemFactors, pattern: Csr, trained: np.ndarray, n_steps: i
     ):
         each[trained] = further
     return found
-
-
-def _new_columns(pattern: Csr, settings: RankerSettings, new: np.ndarray) -> Csr:
-    """The columns of H of new items, (n_items, n_new)."""
-    normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
-    return columns_of_items(normalised, new, settings.regression_penalty)
 
 
 def _grown(weights: Csr | np.ndarray, columns: Csr, new: np.ndarray) -> Csr | np.ndarray:

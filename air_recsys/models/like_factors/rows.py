@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-
-class LikeSolver(Protocol):
-    """Solves for rows of one side."""
-
-    def solve(self, likes: sp.csr_matrix) -> np.ndarray:
-        """The factors of rows with these likes, (b, r)."""
-        ...
-
-    def contributions(self, likes: sp.csr_matrix) -> np.ndarray:
-        """What each like of one user adds to its factors, (n_likes, r)."""
-        ...
 
 
 def like_counts(rows: sp.csr_matrix) -> np.ndarray:

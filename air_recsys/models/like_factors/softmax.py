@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.models.graph_ranker.factors import trained_factors, user_factors
+from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
 from air_recsys.models.graph_ranker.inputs import ones_of
 from air_recsys.models.like_factors.rows import check_matrices, like_counts, replaced, with_zero_rows
 from air_recsys.storage.lazy import torch
-from air_recsys.training import Callback
+from air_recsys.training import Callback, train
 from air_recsys.training.softmax import SoftmaxTraining
 
 WIDTH = 128
@@ -122,8 +122,13 @@ def train_softmax_rows(
     pattern = ones_of(likes, n)[:, items]
     training = SoftmaxTraining(settings.n_steps, settings.temperature, _POWER, _BATCH_USERS, *settings[3:])
     filled = pattern[np.diff(pattern.indptr) > 0]
-    trained = trained_factors(filled, settings.factors, training, seed, device, callbacks=callbacks, progress=progress)
-    sources, targets = (_of_width(each, settings.factors) for each in trained)
+    begun = FactorTraining(filled, settings.factors, training, seed, device)
+    if training.n_steps:
+        error = train(begun.trainer(training.n_steps), callbacks=callbacks, progress=progress).error
+        if error is not None:
+            raise error
+    # There are no more axes than users or items: columns of zeros follow up to the width.
+    sources, targets = (np.pad(each, ((0, 0), (0, settings.factors - each.shape[1]))) for each in begun.factors())
     users = user_factors(pattern, sources)
     by_item = sp.csr_matrix(pattern.T)
     counts = _column_of_counts(by_item)
@@ -151,8 +156,3 @@ def _column_of_counts(rows: sp.csr_matrix) -> np.ndarray:
 
 def _with_one(units: np.ndarray) -> np.ndarray:
     return np.hstack([units.astype(np.float64), np.ones((len(units), 1))])
-
-
-def _of_width(factors: np.ndarray, width: int) -> np.ndarray:
-    """Factors with columns of zeros up to a width: there are no more axes than users or items."""
-    return np.pad(factors, ((0, 0), (0, width - factors.shape[1])))
