@@ -161,17 +161,14 @@ class KNN(CompletedMatrix):
 
     def complete(self, ratings: np.ndarray, statistics: TrainingStatistics) -> Completion:
         """The matrix without gaps."""
-        by_rows = self.axis == "users"
-        filled = self._impute(ratings if by_rows else ratings.T, statistics.mean)
-        return Completion(filled if by_rows else filled.T)
-
-    def _impute(self, rows: np.ndarray, mean: float) -> np.ndarray:
-        """Fill a matrix (m, n) from its nearest rows."""
         from sklearn.impute import KNNImputer
 
+        by_rows = self.axis == "users"
+        rows = ratings if by_rows else ratings.T
         imputer = KNNImputer(n_neighbors=self.n_neighbors, weights=self.weights, keep_empty_features=True)
         empty = np.isnan(rows).all(axis=0)  # (n,); the imputer makes zeros of these
-        return np.where(empty, mean, imputer.fit_transform(rows))
+        filled = np.where(empty, statistics.mean, imputer.fit_transform(rows))
+        return Completion(filled if by_rows else filled.T)
 
 
 @dataclass(eq=False, repr=False)

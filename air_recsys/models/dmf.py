@@ -176,7 +176,9 @@ device, random_state, max_memory, verbose, n_threads
         compared = super().compared_parameters(data)
         for kind, graph in self._graphs():
             if compared[f"{kind}_graph"] == _GIVEN:
-                compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
+                edges = _adjacency(graph, kind, data, self.n_neighbors)
+                digest = hash_arrays(edges.indptr, edges.indices, edges.data).hexdigest()
+                compared[f"{kind}_graph"] = f"{_GIVEN}, {digest[:16]}"
         return compared
 
     def take_state(self, state: FittedState) -> Self:
@@ -195,7 +197,9 @@ _NO_GRAPHS = Regularization(user_graph_reg=0.0, item_graph_reg=0.0)
 def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
     ids = data.user_ids if kind == "user" else data.item_ids
     if isinstance(graph, str):
-        return _built(kind, data, n_neighbors)
+        ratings = data.to_csr()
+        ratings.data = ratings.data - ratings.data.mean()
+        return cosine_neighbors(ratings if kind == "user" else sp.csr_array(ratings.T), n_neighbors)
     try:
         if isinstance(graph, SimilarityGraph):
             return _matched(graph, ids)
@@ -207,17 +211,6 @@ def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> s
 def _check_name(name: str, kind: str) -> None:
     if name != "neighbors":
         raise ParameterError(f'{kind}_graph must be a graph, a matrix, "neighbors" or None, found {name!r}')
-
-
-def _built(kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
-    ratings = data.to_csr()
-    ratings.data = ratings.data - ratings.data.mean()
-    return cosine_neighbors(ratings if kind == "user" else sp.csr_array(ratings.T), n_neighbors)
-
-
-def _mark(adjacency: sp.csr_array) -> str:
-    digest = hash_arrays(adjacency.indptr, adjacency.indices, adjacency.data).hexdigest()
-    return f"{_GIVEN}, {digest[:16]}"
 
 
 def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:

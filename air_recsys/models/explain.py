@@ -115,23 +115,18 @@ class Tables:
 
     def _of_items(self, item: int, best: np.ndarray) -> dict[str, Any]:
         """The columns of some rated items, by their positions among these."""
-        rated = self._sources.rated[best]
+        own, rated = self._sources, self._sources.rated[best]
+        binary = self._state.origin.once("binary", lambda: is_binary(self._state.origin.data.ratings))
+        usual = float(np.median(own.ratings)) if best.size else 0.0
         known = None if self._state.alone == "item" else self._similar_items  # a new item has no edges
         return {
             "item": self._item_ids[rated],
             "label": self._named(rated),
-            "rating": self._sources.ratings[best],
-            "deviation": self._sources.deviations[best],
-            "taste": self._tastes(best),
+            "rating": own.ratings[best],
+            "deviation": own.deviations[best],
+            "taste": tastes(own.ratings[best], own.deviations[best], usual, self._state.rating_scale, binary),
             "weight": _of_edges(known, np.full_like(rated, item), rated),
         }
-
-    def _tastes(self, best: np.ndarray) -> np.ndarray:
-        """How the user has rated some items, in words."""
-        own = self._sources
-        binary = self._state.origin.once("binary", lambda: is_binary(self._state.origin.data.ratings))
-        usual = float(np.median(own.ratings)) if best.size else 0.0
-        return tastes(own.ratings[best], own.deviations[best], usual, self._state.rating_scale, binary)
 
     def near_items(self, item: int, contributions: np.ndarray) -> Contributions:
         """The rated items that the item graph ties to the item; `contributions` (N,), 0 for all others."""

@@ -173,21 +173,21 @@ class Explanation:
             "item_features": self.item_features,
         }
         return {
-            "user": _plain(self.user),
-            "item": _plain(self.item),
+            "user": as_plain(self.user),
+            "item": as_plain(self.item),
             "label": self.label,
             "score": self.score,
             "parts": self.parts(),
-            "tables": {name: _table_as_dict(table) for name, table in tables.items()},
+            "tables": {
+                name: {"rows": plain_rows(each.rows), "total": each.total, "others": each.others, "count": each.count}
+                for name, each in tables.items()
+            },
         }
 
     def __str__(self) -> str:
         """The sentences, the parts and the tables as text."""
         named = f"{self.item}" if self.label is None else f"{self.item} ({self.label})"
-        titles = {
-            "user_bias": "bias of the user",
-            "item_bias": "bias of the item",
-            "pattern": "choice of items",
+        titles = _PARTS | {
             "user_features": f"features of the user ({self.user_features.count})",
             "own_rating": "own rating of the item",
             "rated_items": f"rated items ({self.rated_items.count})",
@@ -212,20 +212,16 @@ class Explanation:
         return "\n".join(lines)
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _table_as_dict(table: Contributions) -> dict[str, Any]:
-    columns = table.rows.columns.tolist()
-    rows = [
-        {name: _plain(value) for name, value in zip(columns, row, strict=True)}
-        for row in table.rows.itertuples(index=False, name=None)
-    ]
-    return {"rows": rows, "total": table.total, "others": table.others, "count": table.count}
+def plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them."""
+    return [{str(name): as_plain(value) for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def _table_as_text(table: Contributions) -> str:

@@ -47,16 +47,13 @@ def portable_fold_in(model: Recommender) -> dict[str, Any]:
         return portable_lists(model)
     if not isinstance(model, TrainedRecommender):
         raise ParameterError(f"expected a model that folds new users in, found {type(model).__name__}")
-    solver = state.row_solver("user")  # refuses rows that are tied to all others
-    found = _equations(state, solver)
-    return found | _scale(state, model.clip)
-
-
-def _equations(state: FittedState, solver: Any) -> dict[str, Any]:
+    solver: Any = state.row_solver("user")  # refuses rows that are tied to all others
     if isinstance(state.equations, PosteriorRows):
-        return portable_posterior(state, state.equations, solver)
-    assert isinstance(state.equations, ObjectiveRows)
-    return portable_objective(state, state.equations, solver)
+        found = portable_posterior(state, state.equations, solver)
+    else:
+        assert isinstance(state.equations, ObjectiveRows)
+        found = portable_objective(state, state.equations, solver)
+    return found | _scale(state, model.clip)
 
 
 def _scale(state: FittedState, clip: Any) -> dict[str, Any]:

@@ -93,7 +93,10 @@ class CheckpointFile:
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
         try:
             file = TensorFile.read(self.path)
-            _check_version(file.metadata)
+            found = file.metadata.get("format"), file.metadata.get("format_version")
+            if found != (FORMAT, str(FORMAT_VERSION)):
+                expected = f"expected {FORMAT!r}, version {FORMAT_VERSION}"
+                raise ValueError(f"format {found[0]!r}, version {found[1]!r}, {expected}")
             file.verify(required=True)
             compare(self.path, parse_json(file.metadata["fingerprint"]), self._fingerprint)
             state = _unpacked(parse_json(file.metadata["state"]), file.arrays)
@@ -121,12 +124,6 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
             raise CheckpointError(
                 f"{path} was written with {name}={before.get(name)!r}, found {name}={now.get(name)!r}; {hint}"
             )
-
-
-def _check_version(metadata: Mapping[str, str]) -> None:
-    found = metadata.get("format"), metadata.get("format_version")
-    if found != (FORMAT, str(FORMAT_VERSION)):
-        raise ValueError(f"format {found[0]!r}, version {found[1]!r}, expected {FORMAT!r}, version {FORMAT_VERSION}")
 
 
 @contextmanager

@@ -148,14 +148,6 @@ def test_weight_one_for_unobserved_pairs_is_training_on_zeros():
     np.testing.assert_allclose(weighted.history_["objective"], zeros.history_["objective"], rtol=1e-9)
 
 
-def test_auto_strength_is_that_of_its_formula():
-    auto = MODELS["AIR-ratings"](user_graph_reg="auto", item_graph_reg="auto").fit(frame())
-    data = auto.interactions_
-    strength = 3 * data.n_ratings / (data.n_users * data.n_items) ** 2
-    given = MODELS["AIR-ratings"](user_graph_reg=strength, item_graph_reg=strength).fit(frame())
-    np.testing.assert_array_equal(all_scores(given), all_scores(auto))
-
-
 # -------------------------------------------------------------------- validation
 
 

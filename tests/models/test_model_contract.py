@@ -183,7 +183,7 @@ def test_the_order_of_the_ratings_does_not_matter(make):
         assert second.recommend(user, 4)["item"].tolist() == first.recommend(user, 4)["item"].tolist()
 
 
-# Patches of a picture are tied to their places. Trainings from a permuted start: tests/nn/test_permutation.py.
+# Patches of a picture are tied to their places; a training starts from random numbers, row by row.
 
 
 def permuted() -> tuple[Interactions, Interactions, np.ndarray, np.ndarray]:

@@ -75,27 +75,7 @@ def test_the_energy_of_rows_that_nearly_agree_is_not_negative():
             assert graph.apply(points, points, 1.0)[0] >= 0
 
 
-def test_a_given_graph_learns_nothing():
-    graph, points = given(0.5), normal(M, 2)
-    before = graph.adjacency().toarray()
-    assert graph.parts == []
-    assert graph.refresh(points, points) is None
-    assert graph.state() == {}
-    graph.load_state({})
-    graph.apply(points, points, 1.0)
-    np.testing.assert_array_equal(graph.adjacency().toarray(), before)
-
-
 # -------------------------------------------------------------------- learned ones
-
-
-@pytest.mark.parametrize("make", LEARNED)
-def test_the_gradient_is_that_of_the_strength_and_replaced_at_each_call(make):
-    graph, points = make(), normal(M, 3)
-    graph.apply(points, points, 1.0)
-    once = graph.logits.grad.clone()
-    graph.apply(points, points, 0.25)
-    close(graph.logits.grad, once / 4)
 
 
 @pytest.mark.parametrize("make", LEARNED)
@@ -173,16 +153,6 @@ def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(stop):
         for found, expected in zip(again.apply(points, points, 0.5), first.apply(points, points, 0.5), strict=True):
             assert torch.equal(found, expected)
         assert (again.logits.grad is None) == (first.logits.grad is None)
-
-
-def test_a_state_without_a_graph_that_stays_is_due_once():
-    graph, _ = applied(3, 2)
-    graph.load_state({"logits": dense().logits})
-    due = []
-    for time in range(5):
-        graph.apply(normal(M, 4, seed=time), normal(M, 4, seed=time), 0.5)
-        due.append(graph.logits.grad is not None)
-    assert due == [True, False, False, True, False]
 
 
 # -------------------------------------------------------------------- the edges of sparse graphs

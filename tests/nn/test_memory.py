@@ -137,30 +137,6 @@ def test_each_part_is_what_its_tensors_hold(sizes, settings):
     assert all(isinstance(part, int) for part in plan)
 
 
-STEPS = {
-    "factors": (Sizes(1000, 600, 3000), Settings(width=40, depth=2, strengths=NONE)),
-    "dense graphs": (Sizes(400, 200, 3000), Settings(width=3, depth=2)),
-    "full width": (Sizes(300, 400, 3000), Settings(depth=2, strengths=NONE)),
-}
-
-
-@pytest.mark.parametrize(("sizes", "settings"), STEPS.values(), ids=STEPS)
-def test_the_work_is_above_that_of_a_step(sizes, settings):
-    objective = built(sizes, settings)
-    with Peak() as peak:
-        objective.evaluate()
-    assert peak.peak < memory_plan(sizes, settings).work < 3 * peak.peak
-
-
-@pytest.mark.parametrize("n_batches", [1, 4])
-def test_building_is_planned_for_many_entries(n_batches):
-    sizes, settings = Sizes(200, 200, 30_000), Settings(width=2, depth=2, strengths=NONE, n_batches=n_batches)
-    with Peak() as peak:
-        built(sizes, settings)
-    plan = memory_plan(sizes, settings)
-    assert peak.peak < plan.ratings + plan.work < 1.5 * peak.peak
-
-
 @pytest.mark.parametrize("options", [{"biases": True}, {"penalties": Penalties(0.7, unobserved_weight=0.1)}])
 def test_factor_width_holds_nothing_larger_than_its_data(options):
     sizes = Sizes(300, 400, 6000, 8)
@@ -170,15 +146,6 @@ def test_factor_width_holds_nothing_larger_than_its_data(options):
         objective.evaluate()
         objective.predict_pairs(objective.batches[0].pattern)
     assert peak.largest <= 8 * sizes.n_ratings < 8 * 300 * 400 / 10
-
-
-def test_a_search_of_neighbors_needs_a_block_and_a_list_a_row():
-    sizes, block = Sizes(4000, 100, 5000), 16 * 2**20
-    one, two = (memory_plan(sizes, Settings(width=2, n_neighbors=k)).work - block for k in (40, 80))
-    assert two == 2 * one
-    lists = 4000 * 40 * 8  # one of int64
-    assert 3 * lists <= one <= 4 * lists
-    assert memory_plan(sizes, Settings(width=2, n_neighbors=4000)).work >= block + 100 * one
 
 
 def test_smaller_settings_end_at_the_smallest():

@@ -5,15 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from nn_references import (
     CPU,
     F64,
     autograd_objective,
-    dense,
     gradient_of,
     normal,
     random_objective,
@@ -22,9 +19,9 @@ from nn_references import (
 from torch import Tensor
 
 from air_recsys.graphs.laplacian import ADJACENCIES, squared_distances
-from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
-from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.nn.objective import Objective, Observations, Penalties
+from air_recsys.nn.adaptive_laplacian import SparseLaplacian
+from air_recsys.nn.build import Settings
+from air_recsys.nn.objective import Penalties
 from air_recsys.training import GradientDescent, Plan, train
 
 M, N = 7, 6
@@ -160,53 +157,3 @@ def test_rows_that_are_equal_have_no_energy_and_move_no_logit(options, scale):
     assert 0 <= float(terms.column_energy) <= 1e-10 * size
     for logits in objective.logits():
         assert float(gradient_of(logits).abs().max()) <= 1e-10 * size
-
-
-# -------------------------------------------------------------------- another order of rows and columns
-
-ROWS, COLUMNS = (torch.as_tensor(np.random.default_rng(1).permutation(size)) for size in (M, N))
-
-
-def permuted(observed: Observations) -> Observations:
-    targets, mask = (tensor[ROWS][:, COLUMNS].numpy() for tensor in dense(observed))
-    places = np.nonzero(mask)
-    return observations(sp.csr_array((targets[places], places), shape=(M, N)), lambda values: values, F64, CPU)
-
-
-def start_permuted(objective: Objective, plain: Objective) -> None:
-    """Give an objective the start of another one, moved; sparse graphs choose their edges at the first step."""
-    for weight, known in zip(objective.factorization.weights, plain.factorization.weights, strict=True):
-        weight.copy_(known)
-    first, last = objective.factorization.weights[0], objective.factorization.weights[-1]
-    first.copy_(first[ROWS])
-    last.copy_(last[COLUMNS])
-    for one, other, order in zip(objective.laplacians, plain.laplacians, (ROWS, COLUMNS), strict=True):
-        for moved, known in zip(one.parts, other.parts, strict=True):
-            if isinstance(one, DenseLaplacian):
-                moved.copy_(known[order][:, order])
-            else:
-                known.zero_()
-                moved.zero_()
-
-
-def ended(objective: Objective) -> tuple[Tensor, list[np.ndarray]]:
-    """Return the predictions and the graphs after a training."""
-    train(GradientDescent(objective, Plan(n_epochs=40, learning_rate=0.02, graph_refresh=10, evaluate_every=40)))
-    everywhere = observations(sp.csr_array(np.ones((M, N))), lambda values: values, F64, CPU).pattern
-    graphs = [laplacian.adjacency().toarray() for laplacian in objective.laplacians]
-    return objective.predict_pairs(everywhere).view(M, N), graphs
-
-
-@FORMS
-@WIDTHS
-def test_permuting_rows_and_columns_permutes_predictions_and_graphs(width, options):
-    observed = random_observations(M, N)
-    plain, moved = (
-        build_objective(each, settings(width=width, **options), np.random.default_rng(0))
-        for each in (observed, permuted(observed))
-    )
-    start_permuted(moved, plain)
-    (found, graphs), (expected, known) = ended(moved), ended(plain)
-    torch.testing.assert_close(found, expected[ROWS][:, COLUMNS], rtol=1e-7, atol=1e-9)
-    for graph, other, order in zip(graphs, known, (ROWS.numpy(), COLUMNS.numpy()), strict=True):
-        np.testing.assert_allclose(graph, other[np.ix_(order, order)], rtol=1e-6, atol=1e-9)

@@ -65,40 +65,6 @@ def test_the_kernel_is_a_low_pass_with_eigenvalues_from_0_to_1() -> None:
     assert values.max() == pytest.approx(1)
 
 
-def test_an_isolated_column_gets_nothing_and_gives_nothing() -> None:
-    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
-    found = processes.of(processes.coefficients(residuals))
-    assert not found[:, -1].any()
-    changed = residuals.toarray()
-    changed[1, -1] += 3
-    again = processes.of(processes.coefficients(sp.csr_array(changed)))
-    np.testing.assert_allclose(again[1], found[1], atol=1e-12)
-
-
-def test_a_row_has_the_same_bits_alone_and_beside_others() -> None:
-    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
-    whole = processes.coefficients(residuals).toarray()
-    for row in range(residuals.shape[0]):
-        alone = processes.coefficients(sp.csr_array(residuals[[row]]))
-        assert (alone.toarray()[0] == whole[row]).all()
-
-
-def test_columns_in_another_order_have_the_same_processes() -> None:
-    graph, residuals = graph_of(), residuals_of()
-    order = np.random.default_rng(4).permutation(12)
-    moved = RowProcesses.of_graph(sp.csr_array(graph.toarray()[np.ix_(order, order)]), 8.0)
-    found = moved.of(moved.coefficients(sp.csr_array(residuals.toarray()[:, order])))
-    processes = RowProcesses.of_graph(graph, 8.0)
-    np.testing.assert_allclose(found, processes.of(processes.coefficients(residuals))[:, order], atol=1e-12)
-
-
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_processes_have_the_unit_of_the_residuals(unit: float) -> None:
-    processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
-    found = processes.of(processes.coefficients(unit * residuals))
-    np.testing.assert_allclose(found, unit * processes.of(processes.coefficients(residuals)), rtol=1e-9)
-
-
 def test_a_value_of_weight_0_says_nothing() -> None:
     processes, residuals = RowProcesses.of_graph(graph_of(), 8.0), residuals_of()
     weights = np.ones(residuals.nnz)
@@ -109,11 +75,6 @@ def test_a_value_of_weight_0_says_nothing() -> None:
     kept = np.arange(residuals.nnz) != 3
     fewer = sp.csr_array((without.data[kept], (without.row[kept], without.col[kept])), shape=residuals.shape)
     np.testing.assert_allclose(found.toarray(), processes.coefficients(fewer).toarray(), atol=1e-7)
-
-
-def test_rows_without_any_residual_have_none() -> None:
-    processes = RowProcesses.of_graph(graph_of(), 8.0)
-    assert not processes.of(processes.coefficients(sp.csr_array((3, 12)))).any()
 
 
 def test_blocks_of_different_spectra_are_solved_each_by_itself() -> None:

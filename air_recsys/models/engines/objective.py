@@ -311,7 +311,18 @@ class ObjectiveEngine:
         return self._equations(unit)
 
     def _equations(self, unit: float) -> ObjectiveRows:
-        return ObjectiveRows.of(self.descent, self.terms, self.known_strengths, self.setup.clips, unit)
+        descent, terms = self.descent, self.terms
+        return ObjectiveRows(
+            descent.depth,
+            descent.weight_decay,
+            descent.bias_decay if descent.biases else None,
+            descent.unobserved_weight,
+            unit,
+            (terms.user_graph_reg, terms.item_graph_reg),
+            self.known_strengths,
+            bool(terms.transforms) or terms.tv_reg not in (0, "auto"),
+            self.setup.clips,
+        )
 
 
 def _number(strength: float | str) -> float:

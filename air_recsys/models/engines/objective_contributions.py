@@ -54,14 +54,6 @@ from air_recsys.models.state import FittedState
 _NOISE = 1e-5  # epsilon, as a fraction of the mean squared rating
 
 
-class Contributing(NamedTuple):
-    """The parameters of the equations of a model's users."""
-
-    solver: LeastSquaresRows  # of new users
-    edges: tuple[Edges, Edges]  # a and rho, A and sigma
-    decays: bool  # whether the factors were trained with weight decay
-
-
 class Equations(NamedTuple):
     """The part of the equations that all users of a model share."""
 
@@ -94,13 +86,17 @@ def contributions_of(state: FittedState, shared: Equations, user: int, item: int
     return ScoreContributions(row.sources, 0.0, of_sources, shared.item_edges, gains, scores, no_features, no_features)
 
 
-def equations(state: FittedState, model: Contributing) -> Equations:
-    """The part of the equations that all users share."""
-    solver, (user_edges, item_edges) = model.solver, model.edges
+def equations(
+    state: FittedState, solver: LeastSquaresRows, user_edges: Edges, item_edges: Edges, *, decays: bool
+) -> Equations:
+    """The part of the equations that all users share, of whose new ones the solver is.
+
+    Factors that are trained with weight decay, `decays`, have no other penalty.
+    """
     items, users = solver.others.astype(np.float64), state.factors.user_factors
     pull = item_edges.strength * (items.T @ (item_edges.adjacency @ items))
     penalties = [solver.penalty]
-    if not model.decays and users.any():
+    if not decays and users.any():
         degrees = item_edges.strength * item_edges.adjacency.sum(axis=1)
         span = span_penalty(users, _NOISE * float(np.mean(state.data.ratings**2)))  # epsilon S^-1
         penalties.append(span + items.T @ (degrees[:, None] * items) - pull)
@@ -118,14 +114,11 @@ def equation_of(state: FittedState, shared: Equations, user: int) -> Row:
     pulls = ties[:, None] * (state.origin.factors.user_factors[neighbors] @ shared.gram)  # (K, r)
     summands = np.vstack([(sources.weights * sources.deviations)[:, None] * inputs, pulls]).T
     base = (inputs.T * (sources.weights - unobserved)) @ inputs + (unobserved + ties.sum()) * shared.gram
-    solved = [_solve(base + penalty, summands.sum(axis=1)) for penalty in shared.penalties]
+    matrices = [made_definite(base + penalty) for penalty in shared.penalties]
+    solved = [(matrix, np.linalg.solve(matrix, summands.sum(axis=1))) for matrix in matrices]
 
     def distance(solution: tuple[np.ndarray, np.ndarray]) -> float:
         gap = factors[user] - solution[1]
         return float(gap @ shared.gram @ gap)
 
     return Row(sources, summands, *min(solved, key=distance))
-
-
-def _solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return made_definite(matrix), np.linalg.solve(matrix, right)

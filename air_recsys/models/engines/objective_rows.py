@@ -28,7 +28,6 @@ from scipy.sparse import csgraph
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models.engines.objective_contributions import (
-    Contributing,
     Equations,
     contributions_of,
     equations,
@@ -46,7 +45,6 @@ from air_recsys.models.rows import (
     other_side,
     span_penalty,
 )
-from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import FittedState
 
 _FLATTEST = 1e-6  # least power of a singular value in the decay of deep models, as a fraction of the largest
@@ -70,23 +68,6 @@ class ObjectiveRows:
 
     sees_pattern = knows_deviations = False
     has_factors, drift = True, None
-
-    @classmethod
-    def of(
-        cls, descent: Descent, terms: Regularization, known: tuple[float, float], clips: Clip, unit: float
-    ) -> ObjectiveRows:
-        """Take the parameters of a training, and its unit."""
-        return cls(
-            descent.depth,
-            descent.weight_decay,
-            descent.bias_decay if descent.biases else None,
-            descent.unobserved_weight,
-            unit,
-            (terms.user_graph_reg, terms.item_graph_reg),
-            known,
-            bool(terms.transforms) or terms.tv_reg not in (0, "auto"),
-            clips,
-        )
 
     def check(self) -> None:
         """Raise `ParameterError` where a row is tied to all others."""
@@ -135,9 +116,9 @@ class ObjectiveRows:
         """The part of the equations that all users share, those of the training and new ones."""
         self.check()
         known = state.origin
-        edges = self._edges(known, "user"), self._edges(known, "item")
-        shared = Contributing(self.solver(known, "user"), edges, self.weight_decay > 0)
-        found = known.once("equations of the users", lambda: equations(known, shared))
+        edges, decays = (self._edges(known, "user"), self._edges(known, "item")), self.weight_decay > 0
+        solver = self.solver(known, "user")
+        found = known.once("equations of the users", lambda: equations(known, solver, *edges, decays=decays))
         return found._replace(user_edges=self._new_edges(state, "user")) if state.alone == "user" else found
 
     def of_posterior(self, *args: Any, **how: Any) -> np.ndarray:

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explain import Labels, check_labels, label_of
+from air_recsys.models.explanation import as_plain, plain_rows
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers, lengths_of
 from air_recsys.models.reasons import prose_of_list
 from air_recsys.storage.markup import card, card_table, element
@@ -67,14 +68,13 @@ class ListExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON."""
-        rows = self.items.astype(object).where(self.items.notna(), None)
         return {
-            "user": _plain(self.user),
-            "item": _plain(self.item),
+            "user": as_plain(self.user),
+            "item": as_plain(self.item),
             "label": self.label,
             "score": self.score,
             "parts": self.parts,
-            "items": [{str(name): _plain(value) for name, value in row.items()} for row in rows.to_dict("records")],
+            "items": plain_rows(self.items),
             "n_items": self.n_items,
         }
 
@@ -199,7 +199,3 @@ def _of_factors(
     # (e^t - 1) / t, which is 1 at 0
     ratios = np.divide(np.expm1(totals), totals, out=np.ones_like(totals), where=totals != 0)
     return cosines @ (floors * ratios) / scorer.temperature, float(floors.sum())
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -66,14 +66,7 @@ class RankerSettings(NamedTuple):
 
 
 def check_settings(settings: Any) -> None:
-    """Raise `ParameterError` unless these are settings by name, each in its range.
-
-    Examples
-    --------
-    >>> check_settings({"regression_share": 2.0})
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: regression_share must be a number >= 0 and <= 1, found 2.0
-    """
+    """Raise `ParameterError` unless these are settings by name, each in its range."""
     if not isinstance(settings, Mapping):
         raise ParameterError(f"settings must be a mapping or None, found {type(settings).__name__}")
     for name, value in settings.items():
@@ -220,13 +213,7 @@ def rows_of_some(pattern: Csr, seed: int, most: int) -> np.ndarray:
 
 
 def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
-    """A matrix with its columns multiplied, in the type of the matrix.
-
-    Examples
-    --------
-    >>> times_columns(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1.0, 2.0, 0.5])).toarray()
-    array([[1. , 0. , 0.5]])
-    """
+    """A matrix with its columns multiplied, in the type of the matrix."""
     data = matrix.data * scales.astype(matrix.dtype)[matrix.indices]
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 

@@ -257,13 +257,7 @@ def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) 
 def polynomials(
     shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: Sequence[np.ndarray]
 ) -> list[torch.Tensor]:
-    """Chebyshev polynomials of an operator, times a block, for the coefficients of each, two or more.
-
-    Examples
-    --------
-    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), [np.array([1.0, 2.0, 4.0])])  # 2 x + 8 x^2 - 3
-    [tensor([[0.]])]
-    """
+    """Chebyshev polynomials of an operator, times a block, for the coefficients of each, two or more."""
     before, term = block, shifted(block)
     sums = [(float(first) * block).add_(term, alpha=float(second)) for first, second, *_ in coefficients]
     for k in range(2, max(map(len, coefficients))):
@@ -275,13 +269,7 @@ def polynomials(
 
 
 def times_dense(rows: Csr, right: np.ndarray, blocks: Sequence[slice]) -> np.ndarray:
-    """Sparse rows times a dense matrix in float32, a block of rows in each thread.
-
-    Examples
-    --------
-    >>> times_dense(sp.csr_array([[1.0, 2.0]], dtype=np.float32), np.eye(2, dtype=np.float32), [slice(1)])
-    array([[1., 2.]], dtype=float32)
-    """
+    """Sparse rows times a dense matrix in float32, a block of rows in each thread."""
     dense, found = torch.from_numpy(right), np.empty((rows.shape[0], right.shape[1]), np.float32)
 
     def multiply(block: slice) -> None:

@@ -275,13 +275,7 @@ class WeightedScorers(NamedTuple):
 
 
 def products_on(device: torch.device, right: Csr | np.ndarray) -> Callable[[Csr], Tensor]:
-    """The products of sparse rows, (b, r), with a matrix, (r, n_items), by sums in one order on a device.
-
-    Examples
-    --------
-    >>> products_on(torch.device("cpu"), np.array([[1.0, 2.0], [3.0, 4.0]]))(sp.csr_array([[1.0, 1.0]]))
-    tensor([[4., 6.]], dtype=torch.float64)
-    """
+    """The products of sparse rows, (b, r), with a matrix, (r, n_items), by sums in one order on a device."""
     if isinstance(right, np.ndarray):
         dense = torch.from_numpy(right).to(device)
         return lambda left: row_pattern(left, device).matmul(torch.from_numpy(left.data).to(device), dense)
@@ -323,13 +317,7 @@ def lengths_of(scores: Any) -> np.ndarray:
 
 
 def lengths_of_single(scores: np.ndarray) -> np.ndarray:
-    """The length of each row, (b, 1), from sums of some entries in single precision, and of these in double.
-
-    Examples
-    --------
-    >>> lengths_of_single(np.array([[3.0, 4.0]], dtype=np.float32))
-    array([[5.]])
-    """
+    """The length of each row, (b, 1), from sums of some entries in single precision, and of these in double."""
     starts = range(0, scores.shape[1], _SUMMED)
     parts = (scores[:, start : start + _SUMMED] for start in starts)
     squares = sum(np.einsum("bi,bi->b", part, part).astype(np.float64) for part in parts)

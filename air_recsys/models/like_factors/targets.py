@@ -21,14 +21,7 @@ FOUND = tuple(_OF_ALS)  # the settings that may be "auto"
 
 
 def check_settings(settings: dict[str, Any], *, auto: bool) -> None:
-    """Raise `ParameterError` unless factors, regularization and alpha are in range, or "auto" where that is allowed.
-
-    Examples
-    --------
-    >>> check_settings({"factors": "many", "regularization": 1.0, "alpha": 1.0}, auto=True)
-    Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: factors must be "auto" or an integer >= 1, found 'many'
-    """
+    """Raise `ParameterError` unless factors, regularization and alpha are in range, or "auto" where that is allowed."""
     expected = {"factors": "an integer >= 1", "regularization": "a number >= 0", "alpha": "a number > 0"}
     for name, kind in expected.items():
         value = settings[name]

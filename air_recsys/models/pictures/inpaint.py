@@ -58,7 +58,11 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
 
     pixels = as_pixels(image)
     mask = check_mask(observed, pixels.shape)
-    _check_brightness(pixels[mask])
+    seen = pixels[mask]
+    if not np.isfinite(seen).all():
+        raise DataError(f"expected finite observed pixels, found {(~np.isfinite(seen)).sum()} NaN or infinite")
+    if seen.min() < 0 or seen.max() > 1:
+        raise DataError(f"expected observed pixels in [0, 1], found {seen.min():g}..{seen.max():g}")
     if not isinstance(model, Recommender):
         raise ParameterError(f"model must be a Recommender such as AIR.for_completion(), found {model!r}")
     fresh: Any = clone(model)
@@ -107,13 +111,6 @@ def inpainting_errors(truth: Any, completed: Any, observed: Any) -> dict[str, fl
         "psnr": peak_ratio,
         "ssim": ssim(expected, judged) if min(expected.shape) >= SSIM_WINDOW else math.nan,
     }
-
-
-def _check_brightness(pixels: np.ndarray) -> None:
-    if not np.isfinite(pixels).all():
-        raise DataError(f"expected finite observed pixels, found {(~np.isfinite(pixels)).sum()} NaN or infinite")
-    if pixels.min() < 0 or pixels.max() > 1:
-        raise DataError(f"expected observed pixels in [0, 1], found {pixels.min():g}..{pixels.max():g}")
 
 
 _OF_ROWS: dict[str, Any] = {

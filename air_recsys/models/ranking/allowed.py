@@ -106,13 +106,7 @@ def list_length(n: int, n_left: int) -> int:
 
 
 def among(allowed: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
-    """Items by their positions among the allowed ones; -1, for no item, stays.
-
-    Examples
-    --------
-    >>> among(np.array([3, 7]), np.array([[1, 0, -1]]))
-    array([[ 7,  3, -1]])
-    """
+    """Items by their positions among the allowed ones; -1, for no item, stays."""
     return positions if allowed is None or not allowed.size else np.where(positions >= 0, allowed[positions], -1)
 
 
@@ -129,18 +123,16 @@ def _own(index: IdIndex, given: Any, users: IdIndex | None, asked: Any) -> Csr |
         rows = sp.csr_array(given != 0, dtype=np.float32)
         rows.sort_indices()
         return rows
-    by_user = table if isinstance(table, Mapping) else _by_user(table)
+    by_user = table
+    if not isinstance(table, Mapping):
+        user, item = pair_columns(table)
+        by_user = {id: rows.to_numpy() for id, rows in table.groupby(user, sort=False, observed=True)[item]}
     _check_users(by_user, ids, users)
     lists = [index.places(by_user[each]) if each in by_user else np.empty(0, dtype=np.int64) for each in ids]
     counts = [each.size for each in lists]
     columns = np.concatenate([np.empty(0, dtype=np.int64), *lists])
     pairs = np.repeat(np.arange(len(ids)), counts), columns
     return sp.csr_array((np.ones(columns.size, np.float32), pairs), shape=(len(ids), len(index)))
-
-
-def _by_user(table: pd.DataFrame) -> dict[Hashable, np.ndarray]:
-    user, item = pair_columns(table)
-    return {id: rows.to_numpy() for id, rows in table.groupby(user, sort=False, observed=True)[item]}
 
 
 def _check_users(by_user: Mapping[Any, Any], asked: list[Any], users: IdIndex) -> None:

@@ -99,14 +99,7 @@ class Catalogue:
 
 
 def unit_rows(factors: np.ndarray) -> np.ndarray:
-    """Rows divided by their lengths, in double precision; rows of zeros stay.
-
-    Examples
-    --------
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
+    """Rows divided by their lengths, in double precision; rows of zeros stay."""
     wide = factors.astype(np.float64)
     norms = np.linalg.norm(wide, axis=-1, keepdims=True)
     return wide / np.where(norms > 0, norms, 1)

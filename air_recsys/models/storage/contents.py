@@ -76,7 +76,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "history_": list(history.columns),
         "transform_graphs": [len(graph) for graph in state.transform_graphs],
         "chosen": state.chosen.to_json(),
-        "features": features_to_json(state.data),
+        "features": {side: each.encoding.to_json() for side, each in _features_of(state.data).items()},
     }
     later: dict[str, Any] = {"n_new_items": state.n_new_items, "residual_strength": state.residual_strength}
     later["described"] = {}
@@ -178,11 +178,6 @@ def _kinds_from(data: Interactions, told: Mapping[str, Any] | None, arrays: Mapp
     return Kinds(str(told["target"]), beside, worths)
 
 
-def features_to_json(data: Interactions) -> dict[str, Any]:
-    """The encodings of tables as features of interactions by side, as JSON holds them."""
-    return {side: features.encoding.to_json() for side, features in _features_of(data).items()}
-
-
 def _features_of(data: Interactions) -> dict[str, Features]:
     sides = {"user": data.user_features, "item": data.item_features}
     return {side: features for side, features in sides.items() if features is not None}
@@ -191,7 +186,7 @@ def _features_of(data: Interactions) -> dict[str, Features]:
 def interactions_from_arrays(
     arrays: Mapping[str, np.ndarray], encodings: Mapping[str, Any] = _NO_FEATURES
 ) -> Interactions:
-    """The interactions that `interactions_to_arrays` and `features_to_json` were given."""
+    """The interactions that `interactions_to_arrays` was given, with the encodings of features by side as JSON."""
     data = Interactions(
         arrays["user_index"],
         arrays["item_index"],
@@ -386,7 +381,7 @@ def snapshots_from_contents(entries: Any, arrays: Mapping[str, np.ndarray], data
             None if entry["users"] is None else graph("user", data.user_ids, entry["users"], "user"),
             None if entry["items"] is None else graph("item", data.item_ids, entry["items"], "item"),
             [
-                graph("node", np.arange(_n_rows(epoch, str(number), arrays)), size, str(number))
+                graph("node", np.arange(arrays[f"{_prefix(epoch, str(number))}indptr"].size - 1), size, str(number))
                 for number, size in enumerate(entry["others"])
             ],
         )
@@ -395,10 +390,6 @@ def snapshots_from_contents(entries: Any, arrays: Mapping[str, np.ndarray], data
 
 def _prefix(epoch: int, name: str) -> str:
     return f"snapshot_{epoch}_{name}_"
-
-
-def _n_rows(epoch: int, name: str, arrays: Mapping[str, np.ndarray]) -> int:
-    return arrays[f"{_prefix(epoch, name)}indptr"].size - 1
 
 
 def _narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

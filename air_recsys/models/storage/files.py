@@ -182,13 +182,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], size: int) -> None:
 
 
 def check_starts(starts: np.ndarray, size: int) -> list[int]:
-    """The place where each text of `size` bytes in all begins, and where the last one ends, as a list.
-
-    Examples
-    --------
-    >>> check_starts(np.array([0, 2, 2, 5]), 5)
-    [0, 2, 2, 5]
-    """
+    """The place where each text of `size` bytes in all begins, and where the last one ends, as a list."""
     whole = starts.ndim == 1 and starts.dtype.kind in "iu" and starts.size > 0
     if not whole or starts[0] != 0 or starts[-1] != size or (starts[1:] < starts[:-1]).any():
         raise ValueError(f"expected the places of ids in {size} bytes, in their order, found others")
@@ -243,13 +237,7 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
 
 
 def check_scale(scale: list[Any]) -> tuple[float, float]:
-    """The smallest and the largest rating that `fit` saw.
-
-    Examples
-    --------
-    >>> check_scale([1, 5])
-    (1.0, 5.0)
-    """
+    """The smallest and the largest rating that `fit` saw."""
     numbers = all(type(each) in (int, float) for each in scale)
     if not numbers or len(scale) != 2 or not -math.inf < scale[0] <= scale[1] < math.inf:
         raise ValueError("expected the smallest and the largest rating as rating_scale, found others")

@@ -105,7 +105,9 @@ def curve_of(
     inputs, errors, moved = _fitted(entries, order, owner, rows, partners)
     kept = (1 - (moved * inputs).sum(dim=1) * precisions).clamp(min=_LEAST_KEPT) * (precisions > 0)
     size = scales[owner].to(torch.float64) * (precisions > 0)
-    sums, distance, smallest = np.zeros((4, 0)), 1, _smallest_lag(owner, times)
+    lags = times.diff()[owner.diff() == 0]
+    smallest = float(lags[lags > 0].min()) if (lags > 0).any() else 1.0
+    sums, distance = np.zeros((4, 0)), 1
     while distance <= min(_FURTHEST, len(times) - 1):
         same = (owner[distance:] == owner[:-distance]).nonzero().flatten()
         first, second = same, same + distance
@@ -131,11 +133,6 @@ def _fitted(
     covariances = symmetric(rows.covariance.to(torch.float64))
     moved = [torch.bmm(covariances[of], some[:, :, None])[:, :, 0] for of, some in parts]
     return inputs, errors, torch.cat(moved)
-
-
-def _smallest_lag(owner: Tensor, times: Tensor) -> float:
-    lags = times.diff()[owner.diff() == 0]
-    return float(lags[lags > 0].min()) if (lags > 0).any() else 1.0
 
 
 def _added(sums: np.ndarray, each: np.ndarray, smallest: float) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import load_monti, load_movielens
+from air_recsys.datasets import load_movielens
 from air_recsys.models import GraphRanker
 from air_recsys.models.reasons import DISLIKED, HIGHER, LIKED, LOWER, listed, tastes
 
@@ -27,8 +27,6 @@ def wide() -> Interactions:
 
 DATA: dict[str, Any] = {
     "movielens": lambda root: load_movielens(root, "100k"),
-    "flixster": lambda root: load_monti(root, "flixster")[0],
-    "douban": lambda root: load_monti(root, "douban")[0],
     "wide": lambda root: wide(),
 }
 

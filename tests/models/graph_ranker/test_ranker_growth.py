@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from ranker_cases import likes
 
-from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import regression
@@ -90,15 +89,6 @@ def test_a_refused_update_changes_nothing(model):
     with pytest.raises(DataError, match="expected new likes with timestamps"):
         timed.partial_fit(pd.DataFrame({"user": [1], "item": [1]}))
     pd.testing.assert_frame_equal(answers(model, [0, 1]), before)
-
-
-def test_ids_of_another_type_are_refused_by_ratings_too():
-    data = Interactions.from_csr(likes().astype(float))
-    model = AIR.for_ratings(n_factors=2, n_sweeps=2, random_state=0, device="cpu").fit(
-        data.to_frame().assign(rating=lambda t: 1 + (t["item"] + t["user"]) % 5)
-    )
-    with pytest.raises(UnknownIdError, match="its ids are integers"):
-        model.partial_fit(pd.DataFrame({"user": ["eve"], "item": [1], "rating": [3.0]}))
 
 
 NEW_ITEMS = pd.DataFrame({"user": [0, 2, 4, 6, 1, 3, 3], "item": [77, 77, 77, 77, 78, 78, 79]})

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,56 +140,12 @@ def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, 
         assert cut.steps == whole.n_steps_  # those of the search are in the checkpoint
 
 
-def test_a_fit_may_be_cut_again_and_again_and_after_the_end_nothing_is_left_to_do(whole, cut, tmp_path) -> None:
-    path = tmp_path / "run.ckpt"
-    for at in (20, 7, 7, 7):
-        with cut.after(steps=at):
-            make().fit(likes(), checkpoint=path, every=1, resume_from=path if path.exists() else None)
-    same(make().fit(likes(), checkpoint=path, resume_from=path), whole)
-    cut.limit(steps=0, tries=0)
-    same(make().fit(likes(), resume_from=path), whole)
-
-
 def test_given_settings_go_on_too(cut, tmp_path) -> None:
     path, expected = tmp_path / "run.ckpt", make(settings={}).fit(likes())
     with cut.after(steps=17):
         make(settings={}).fit(likes(), checkpoint=path, every=5)
     same(make(settings={}).fit(likes(), resume_from=path), expected)
     assert cut.steps == N_STEPS - 15
-
-
-KILLED = """
-import os, signal, sys
-import test_ranker_resume as cases
-
-cases.make().fit(cases.likes())  # imports what both need
-advance, steps = cases.SoftmaxTrainer.advance, 0
-
-def killed(trainer, position):
-    global steps
-    steps += 1
-    if steps > number:
-        os.kill(os.getpid(), signal.SIGKILL)
-    advance(trainer, position)
-
-cases.SoftmaxTrainer.advance = killed
-for path, number in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
-    if (child := os.fork()) == 0:
-        cases.make().fit(cases.likes(), checkpoint=path, every=2)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-"""
-
-
-def test_a_killed_process_leaves_what_another_goes_on_from(whole, tmp_path) -> None:
-    """In the search, and in the last training."""
-    searched, total = all_steps(whole)
-    kills = [tmp_path / "search.ckpt", searched // 2, tmp_path / "last.ckpt", (searched + total) // 2]
-    here = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    subprocess.run([sys.executable, "-c", KILLED, *map(str, kills)], env=os.environ | here, check=True)
-    for path in kills[::2]:
-        same(make().fit(likes(), checkpoint=path, resume_from=path), whole)
-    assert sorted(tmp_path.iterdir()) == sorted(kills[::2])
 
 
 @pytest.mark.usefixtures("plain_handlers")

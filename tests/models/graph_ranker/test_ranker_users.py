@@ -67,14 +67,6 @@ def test_strangers_get_items_of_their_group_that_they_do_not_have(model: GraphRa
     assert len(lists(model.fold_in(strangers), N_ITEMS)) == 60 * N_ITEMS - strangers.nnz
 
 
-def test_a_stranger_is_as_a_trained_user_is_to_a_model_that_lacks_it(model: GraphRanker) -> None:
-    """Whoever else is folded in with it, and by whatever id or place, its scores are the same."""
-    pattern = thirds(1)
-    alone = all_scores(model.fold_in(pattern[:1]))
-    among = all_scores(model.fold_in(named(sp.csr_array(pattern[::-1]), "new")))[-1:]
-    np.testing.assert_allclose(alone, among, rtol=1e-5, atol=1e-7)
-
-
 def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count_alone(model: GraphRanker) -> None:
     strangers = thirds(2)[:4]
     users, items = strangers.nonzero()

@@ -97,17 +97,6 @@ def test_a_picture_of_one_grey_and_one_without_gaps_stay_so():
     np.testing.assert_allclose(completed(PNMC(rank=1), WAVES), WAVES, rtol=1e-12)
 
 
-@pytest.mark.data
-def test_a_part_of_barbara_is_completed_far_better_than_smoothly(data_root):
-    image = pytest.importorskip("PIL.Image")
-    with image.open(data_root / "images" / "Barbara.jpg") as file:
-        picture = np.asarray(file.convert("L"), dtype=float)[160:, 160:] / 255  # striped cloth
-    hidden = gaps(picture.shape)
-    array = picture_with(hidden, picture)
-    errors = [np.abs(x - picture)[hidden].mean() for x in (completed(PNMC(), array), fill_smoothly(array))]
-    assert errors[0] < 0.6 * errors[1]
-
-
 # -------------------------------------------------------------------- PatchAIR
 
 small = partial(PatchAIR, patch=6, n_factors=8, n_epochs=120, random_state=0, device="cpu")
@@ -121,9 +110,8 @@ def error(model, picture, mask):
     return np.abs(model.predict(*np.nonzero(mask)) - picture[mask]).mean()
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_it_completes_what_repeats_itself_and_given_pixels_stay(seed):
-    mask, model = gaps(RIPPLES.shape, 0.4, seed), small()
+def test_it_completes_what_repeats_itself_and_given_pixels_stay():
+    mask, model = gaps(RIPPLES.shape, 0.4), small()
     assert error(model, RIPPLES, mask) < 0.2 * error(BiasModel(), RIPPLES, mask)
     np.testing.assert_allclose(model.predict(*np.nonzero(~mask)), RIPPLES[~mask], atol=1e-6)
 

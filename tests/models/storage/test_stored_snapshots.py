@@ -70,21 +70,6 @@ def test_a_resumed_training_has_them_in_its_file(tmp_path):
     assert_same_snapshots(AIR.load(resumed.save(tmp_path / "model.air")), fitted("default"))
 
 
-def test_an_edge_takes_24_bytes_and_without_snapshots_a_file_says_nothing_of_them(tmp_path):
-    sizes = {}
-    for epochs in ([2], []):
-        model = AIR.for_ratings(**POSTERIOR | {"snapshot_epochs": epochs}).fit(frame())
-        metadata, arrays = parts_of(model.save(tmp_path / "model.air"))
-        sizes[len(epochs)] = sum(array.nbytes for array in arrays.values())
-    assert "snapshots" not in json.loads(metadata["attributes"])
-    assert not [name for name in arrays if name.startswith("snapshot")]
-    assert AIR.load(tmp_path / "model.air").snapshots_ == {}
-    shot = fitted("default").snapshots_[2]
-    graphs = [graph for graph in (shot.user_graph, shot.item_graph) if graph is not None]
-    rows = sum(4 * (len(graph) + 1) for graph in graphs)
-    assert sizes[1] - sizes[0] == 24 * sum(graph.n_edges for graph in graphs) + rows
-
-
 def test_those_who_come_later_are_not_in_the_snapshots_of_a_file(tmp_path):
     model = AIR.load(fitted("default").save(tmp_path / "model.air"))
     new = pd.DataFrame({"user": ["new one"], "item": model.interactions_.item_ids[:1], "rating": [3.0]})
