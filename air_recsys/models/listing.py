@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Hashable
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
+from tqdm import tqdm
 
 from air_recsys.data.ids import asked_ids
 from air_recsys.data.interactions import Interactions
@@ -28,6 +30,7 @@ from air_recsys.storage.validation import check_choice
 RankedBy = Literal["auto", "both", "rating", "taken"]
 RANKED_BY: tuple[RankedBy, ...] = get_args(RankedBy)
 _DAMPING = 5.0  # ratings of the mean user that are added to each item's
+_MANY = 100_000  # ratings, of which learning takes long enough to be told
 
 
 class ListsByTaking(PredictsDeviations):
@@ -163,6 +166,9 @@ class ListsByTaking(PredictsDeviations):
         data = state.data
         if data.n_ratings < FEWEST or np.bincount(data.user_index).max() < 1 / HIDDEN:
             return Taking.of(data)
+        if data.n_ratings >= _MANY and getattr(self, "verbose", None) is not False:
+            told = f"learning once what lists of {data.n_ratings:,} ratings go by, in another training"
+            tqdm.write(f"{told}; learn_lists() does it in advance", file=sys.stderr)
         split = user_holdout(data, HIDDEN, 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # which the training of the model has told

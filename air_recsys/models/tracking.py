@@ -115,9 +115,10 @@ class MLflowCallback:
         """Log one record."""
         if self.run_id is None:
             run = self._active or self._client.create_run(self._experiment_id(), run_name=self._run_name)
-            self.run_id, param = run.info.run_id, self._mlflow.entities.Param
+            param = self._mlflow.entities.Param
             params = [param(name, str(value)) for name, value in self._model.get_params().items()]
-            self._client.log_batch(self.run_id, params=params)
+            self._client.log_batch(run.info.run_id, params=params)
+            self.run_id = run.info.run_id
         metric, now = self._mlflow.entities.Metric, int(time.time() * 1000)
         metrics = [metric(name, value, now, record.epoch) for name, value in _figures(record).items()]
         self._client.log_batch(self.run_id, metrics=metrics)

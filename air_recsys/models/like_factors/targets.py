@@ -21,7 +21,7 @@ FOUND = tuple(_OF_ALS)  # the settings that may be "auto"
 
 
 def check_settings(settings: dict[str, Any], *, auto: bool) -> None:
-    """Raise `ParameterError` unless factors, regularization and alpha are in range, or "auto" where that is allowed."""
+    """Raise `ParameterError` unless factors, regularization and alpha are in range, or with `auto` "auto"."""
     expected = {"factors": "an integer >= 1", "regularization": "a number >= 0", "alpha": "a number > 0"}
     for name, kind in expected.items():
         value = settings[name]
