@@ -133,13 +133,7 @@ class Content(NamedTuple):
 
 
 def most_liked_items(data: Interactions) -> np.ndarray:
-    """The items that most users have, of those with likes, as many as others may follow from; ascending.
-
-    Examples
-    --------
-    >>> most_liked_items(Interactions.from_dense([[1, np.nan, 1]]))
-    array([0, 2])
-    """
+    """The items that most users have, of those with likes, as many as others may follow from; ascending."""
     counts = np.bincount(data.item_index, minlength=data.n_items)
     order = np.argsort(-counts, kind="stable")[:MOST]
     return np.sort(order[counts[order] > 0])

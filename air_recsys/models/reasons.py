@@ -37,11 +37,6 @@ def tastes(
         The smallest and the largest rating.
     binary : bool
         Whether ratings say 0 or 1.
-
-    Examples
-    --------
-    >>> tastes(np.array([9, 8, 2]), np.array([1.0, -0.5, -3.0]), usual=9, scale=(1, 10), binary=False).tolist()
-    ['liked', 'rated no higher than expected', 'disliked']
     """
     if binary:
         return np.where(ratings > 0, CHOSEN, LEFT)

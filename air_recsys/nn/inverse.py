@@ -22,14 +22,7 @@ _ROWS = 256  # that a thread takes at a time
 
 @one_thread()
 def inverted(matrix: Tensor) -> Tensor:
-    """The inverse of a symmetric positive definite matrix, whose lower triangle is read, in its place and its type.
-
-    Examples
-    --------
-    >>> inverted(torch.tensor([[1.0, 1.0], [1.0, 2.0]]))
-    tensor([[ 2., -1.],
-            [-1.,  1.]])
-    """
+    """The inverse of a symmetric positive definite matrix, whose lower triangle is read, in its place and its type."""
     _invert(matrix, 0)
     return matrix
 

@@ -37,14 +37,7 @@ _LEAST = 1e-9  # of the largest eigenvalue, below which a negative one is roundi
 
 
 def with_unit_diagonal(similarity: np.ndarray) -> np.ndarray:
-    """Similarities over the roots of those of both rows to themselves; where a row has none it is the largest of all.
-
-    Examples
-    --------
-    >>> with_unit_diagonal(np.array([[4.0, 1.0], [1.0, 1.0]]))
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
+    """Similarities over the roots of those of both rows to themselves; of a row without one that is the largest."""
     symmetric = (similarity.astype(np.float64) + similarity.T) / 2
     own = symmetric.diagonal().copy()
     own[own <= 0] = float(symmetric.max(initial=0.0)) or 1.0
@@ -62,13 +55,6 @@ def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:
         With a diagonal of ones again.
     share : float
         Of the absolute eigenvalues.
-
-    Examples
-    --------
-    >>> kernel, share = mended(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    >>> kernel.round(3), share
-    (array([[1., 1.],
-           [1., 1.]]), 0.25)
     """
     values, vectors = np.linalg.eigh(matrix)
     negative = values < -_LEAST * values[-1]

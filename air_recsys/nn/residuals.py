@@ -280,25 +280,13 @@ def _parts(first: int, last: int, sizes: np.ndarray) -> list[slice]:
 
 
 def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers from each start on, as many as its size, one after the other.
-
-    Examples
-    --------
-    >>> ranges(np.array([5, 0]), np.array([2, 3]))
-    array([5, 6, 0, 1, 2])
-    """
+    """The numbers from each start on, as many as its size, one after the other."""
     before = np.cumsum(sizes) - sizes
     return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
 
 
 def reduced(by: np.ufunc, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """What an operation makes of successive stretches of some sizes, each by itself; 0 of an empty one.
-
-    Examples
-    --------
-    >>> reduced(np.add, np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1]))
-    array([3., 0., 3.])
-    """
+    """What an operation makes of successive stretches of some sizes, each by itself; 0 of an empty one."""
     found, some = np.zeros(sizes.size), sizes > 0
     if some.any():
         found[some] = by.reduceat(values, (np.cumsum(sizes) - sizes)[some])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,23 +37,15 @@ class FileCheckpointer(HeldCheckpoint):
         What the training took for settings that it found, as JSON holds it; None before it has.
     """
 
-    def __init__(
-        self,
-        fingerprint: Mapping[str, Any],
-        checkpoint: str | os.PathLike[str] | None = None,
-        every: int = 50,
-        resume_from: str | os.PathLike[str] | None = None,
-    ) -> None:
-        super().__init__(fingerprint, checkpoint, every, resume_from)
-        self._start: dict[str, Any] = {}
-        self._kept = 0
-        self.chosen: Any = None if self.state is None else self.state.get("chosen")
+    chosen: Any = None
+    _start: Mapping[str, Any] = MappingProxyType({})
+    _kept = 0
 
     def generator(self, random_state: RandomState) -> np.random.Generator:
         """The generator that the training starts with, at the position where it stood then."""
         rng = as_generator(random_state)
         if self.state is not None:
-            rng = generator_at(self.state.get("start"))
+            rng, self.chosen = generator_at(self.state.get("start")), self.state.get("chosen")
         self._start = position_of(rng)
         return rng
 
@@ -87,7 +79,7 @@ class FileCheckpointer(HeldCheckpoint):
             "remembered": states,
             "best_rmse": remembered.best_rmse,
         }
-        self.file.write({"start": self._start, "chosen": self.chosen, "course": course})
+        self.file.write({"start": dict(self._start), "chosen": self.chosen, "course": course})
         self._kept = position
 
 

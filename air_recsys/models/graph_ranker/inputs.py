@@ -108,12 +108,6 @@ def strengths(values: Csr, strength: float) -> Csr:
     With t a value over the mean of its row they are t, :math:`\sqrt t`, :math:`1 + \log(1 + t)`, 1/2 and its rank in
     the row over their number, or :math:`t / (1.2 + t)`, by the number of `STRENGTHS`. So the unit of the values does
     not matter, nor does a new row need others.
-
-    Examples
-    --------
-    >>> strengths(sp.csr_array([[1.0, 9.0, 0.0], [0.0, 0.0, 7.0]]), 2).toarray()
-    array([[0.5, 1.5, 0. ],
-           [0. , 0. , 1. ]], dtype=float32)
     """
     if not strength or not differ(values):
         return ones_of(values, values.shape[1])

@@ -97,13 +97,7 @@ def _bins(n_items: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranks_of(scores: np.ndarray, own: np.ndarray, items: np.ndarray | slice = slice(None)) -> np.ndarray:
-    """The ranks of items among those that a user has not, by the scores of all: 1 and how many have higher ones.
-
-    Examples
-    --------
-    >>> ranks_of(np.array([0.5, 0.9, 0.7]), np.array([1]))
-    array([2, 1, 1])
-    """
+    """The ranks of items among those that a user has not, by the scores of all: 1 and how many have higher ones."""
     others = np.sort(-np.delete(scores, own))
     return np.minimum(np.searchsorted(others, -scores[items]) + 1, scores.size)
 

@@ -106,13 +106,7 @@ def unit_rows(factors: np.ndarray) -> np.ndarray:
 
 
 def fixed_sum(terms: Array) -> Array:
-    """The sum over the first axis, the second half added to the first again and again; overwrites `terms`.
-
-    Examples
-    --------
-    >>> fixed_sum(np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]))
-    array([ 6., 60.])
-    """
+    """The sum over the first axis, the second half added to the first again and again; overwrites `terms`."""
     if not len(terms):
         return terms.sum(axis=0)
     while (size := len(terms)) > 1:

@@ -31,13 +31,7 @@ def tolerance_of(reach: Array) -> Array:
 
 
 def find_links(scores: Array, tolerance: Array) -> Array:
-    """The neighbours that tie in rows sorted from the highest, (b, m - 1); tolerance (b,).
-
-    Examples
-    --------
-    >>> find_links(np.array([[3.0, 2.9, 2.8, 1.0]]), np.array([0.2]))
-    array([[ True,  True, False]])
-    """
+    """The neighbours that tie in rows sorted from the highest, (b, m - 1); tolerance (b,)."""
     with np.errstate(invalid="ignore"):
         return ~(scores[:, :-1] - scores[:, 1:] > tolerance[:, None])  # two infinities have no difference, and tie
 
@@ -49,14 +43,7 @@ def end_of_tie(scores: Array, links: Array, n: int) -> Array:
 
 
 def settle(scores: Array, items: Array, links: Array) -> tuple[Array, Array]:
-    """Sorted scores and their items, (b, m) each, with ties in the order of the items at their highest score.
-
-    Examples
-    --------
-    >>> scores, items = np.array([[3.0, 2.9, 1.0]]), np.array([[7, 4, 2]])
-    >>> settle(scores, items, find_links(scores, np.array([0.2])))
-    (array([[3., 3., 1.]]), array([[4, 7, 2]]))
-    """
+    """Sorted scores and their items, (b, m) each, with ties in the order of the items at their highest score."""
     if not links.any():
         return scores, items
     library = library_of(links)
@@ -84,12 +71,6 @@ def choose(scores: Array, items: Array, n: int, tolerance: Array, others: Array)
     others : Tensor, shape (b,)
         A bound of the scores of all items that are no candidates. A row is sure where it does not reach the tie that
         holds the n-th place.
-
-    Examples
-    --------
-    >>> scores, items = np.array([[1.0, 3.0, 2.9]]), np.array([[5, 8, 6]])
-    >>> choose(scores, items, 1, np.array([0.2]), np.array([2.8]))
-    (array([False]), array([[3.]]), array([[6]]))
     """
     scores, order = from_highest(scores)
     links = find_links(scores, tolerance)
@@ -99,13 +80,7 @@ def choose(scores: Array, items: Array, n: int, tolerance: Array, others: Array)
 
 
 def best(scores: Array, n: int, tolerance: Array) -> tuple[Array, Array]:
-    """The n first scores of each row by the rule and their positions, (b, n) each.
-
-    Examples
-    --------
-    >>> best(np.array([[1.0, 2.8, 2.9, 3.0]]), 2, np.array([0.2]))
-    (array([[3., 3.]]), array([[1, 2]]))
-    """
+    """The n first scores of each row by the rule and their positions, (b, n) each."""
     values, items = largest_of_rows(
         scores, min(n + 1, scores.shape[1])
     )  # one more shows whether a tie reaches over the end
