@@ -60,11 +60,6 @@ def _given(data: Interactions) -> tuple[np.ndarray | None, np.ndarray | None]:
     return users, items
 
 
-def range_of(data: Interactions) -> Range:
-    """The range of the ratings: as stated, else what there is."""
-    return data.rating_scale or data.rating_range
-
-
 def chosen_kernels(
     shown: Interactions, hidden: Interactions, factors: Factors, deviations: np.ndarray, strength: float
 ) -> tuple[Kernels | None, str]:
@@ -80,7 +75,7 @@ def chosen_kernels(
     strength : float
         Of the item graph, which counts where kernels do not.
     """
-    low, high = range_of(shown)
+    low, high = shown.rating_scale or shown.rating_range
     of_shown, of_hidden = ((part.user_index, part.item_index) for part in (shown, hidden))
     scores = factors.scores(*of_hidden)
     residuals = shown.ratings - factors.scores(*of_shown).clip(low, high)

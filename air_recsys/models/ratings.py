@@ -126,16 +126,7 @@ def limited(scores: np.ndarray, clip: Clip, scale: tuple[float, float], *, binar
 
 
 def only_likes(data: Interactions) -> bool:
-    """Whether only positive pairs are recorded: all values equal and above 0, and pairs that have none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> only_likes(Interactions.from_dense([[1, np.nan], [np.nan, 1]]))
-    True
-    >>> only_likes(Interactions.from_dense([[1, 0], [0, 1]])), only_likes(Interactions.from_dense([[4, 4], [4, 4]]))
-    (False, False)
-    """
+    """Whether only positive pairs are recorded: all values equal and above 0, and pairs that have none."""
     return _is_constant(data) and data.ratings[0] > 0 and data.density < 1
 
 

@@ -72,15 +72,7 @@ def squared_distances(factors: np.ndarray) -> np.ndarray:
 
 
 class PairProcess(NamedTuple):
-    """A process over pairs; a kernel that is None is the identity.
-
-    Examples
-    --------
-    >>> process = PairProcess(None, np.array([[1.0, 0.5], [0.5, 1.0]]))
-    >>> rows, columns = np.array([0]), np.array([0])
-    >>> process.of(process.coefficients((1, 2), (rows, columns), np.array([1.0]), [1.0])[0])
-    array([[0.5 , 0.25]])
-    """
+    """A process over pairs; a kernel that is None is the identity."""
 
     rows: np.ndarray | None  # (m, m)
     columns: np.ndarray | None  # (n, n)
@@ -152,16 +144,7 @@ def _shifted(apply: Apply, right: np.ndarray, shifts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class RowRegression:
-    """The process of rows, from the eigenvalues and eigenvectors of K, see the module.
-
-    Examples
-    --------
-    >>> regression = RowRegression.of(np.array([[1.0, 0.5], [0.5, 1.0]]), 1.0, intercept=False)
-    >>> values = np.array([[2.0], [0.0]])
-    >>> regression.left_out(values).round(3), regression.of_new(np.array([[1.0, 0.5]]), values).round(3)
-    (array([[ 2. ],
-           [-0.5]]), array([[0.933]]))
-    """
+    """The process of rows, from the eigenvalues and eigenvectors of K, see the module."""
 
     spectrum: np.ndarray  # (k,)
     vectors: np.ndarray  # (k, k)

@@ -44,12 +44,6 @@ class Chains:
     times : ndarray, shape (n,)
     scale : float
         l > 0.
-
-    Examples
-    --------
-    >>> chains = Chains(np.array([0, 0, 1]), np.array([5.0, 4.0, 4.0]), scale=1.0)
-    >>> chains.product(np.array([1.0, 0.0, 2.0])).round(3)
-    array([1.   , 0.368, 2.   ])
     """
 
     def __init__(self, rows: np.ndarray, times: np.ndarray, scale: float) -> None:
@@ -69,14 +63,7 @@ class Chains:
 
 
 class Lasting(NamedTuple):
-    """A part of a process that fades in time.
-
-    Examples
-    --------
-    >>> lasting, own = Lasting(0.5, 1.0), (np.array([0, 0]), np.array([4.0, 5.0]), np.array([2.0, 0.0]))
-    >>> lasting.at(own, (np.array([0]), np.array([5.0]))).round(3)
-    array([0.368])
-    """
+    """A part of a process that fades in time."""
 
     strength: float  # b
     scale: float  # l, in the unit of the times

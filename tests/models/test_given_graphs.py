@@ -113,15 +113,6 @@ def test_a_strength_of_0_is_a_model_without_whose_new_items_are_the_mean_of_thos
     assert found.total() == pytest.approx(found.score, abs=1e-4)
 
 
-def test_more_strength_draws_alike_items_together():
-    apart = []
-    for strength in (0.05, 0.7):
-        scores = told(strength).predict(np.repeat(USERS, N_ITEMS), ITEMS * N_USERS).reshape(N_USERS, -1)
-        means = np.stack([scores[:, group == GROUP].mean(axis=1) for group in range(N_GROUPS)], axis=1)
-        apart.append(float((scores - means[:, GROUP]).std() / scores.std()))
-    assert apart[0] > 1.1 * apart[1]
-
-
 def test_both_sides_are_searched_users_first_and_few_ratings_are_not_divided():
     found = model().fit(ratings(), user_similarity=alike_users(), item_similarity=alike())
     searched = found.search_["form"].str.split("=").str[0].tolist()

@@ -125,20 +125,6 @@ def test_a_checkpoint_of_another_given_graph_is_refused(tmp_path):
     np.testing.assert_array_equal(resumed.user_factors_, expected.user_factors_)
 
 
-@pytest.mark.parametrize("case", ["adam", "langevin"])
-def test_a_disk_that_is_full_leaves_a_usable_model(case, tmp_path, monkeypatch):
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    model = make(**CASES[case])
-    with pytest.raises(CheckpointError, match="No space left"):
-        model.fit(frame(), checkpoint=tmp_path / "run.ckpt", every=10)
-    assert model.stopped_by_ == "checkpoint"
-    assert np.isfinite(model.predict(frame()["user"], frame()["item"])).all()
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("case", ["adam", "variational", "langevin"])
 @pytest.mark.usefixtures("plain_handlers")
 def test_ctrl_c_ends_with_a_usable_model_that_can_go_on(case, tmp_path):

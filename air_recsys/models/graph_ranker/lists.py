@@ -67,7 +67,9 @@ def best_lists(
             items[block], scores[block] = lists_of(scorers.scores(users[block]), n, scorers.reach, hidden, allowed)
         return items, scores
     on_cpu, place = scorers.device is None, scorers.place()
-    size = _users_of_block(scorers.n_items) if on_cpu else max(1, _MOST_ENTRIES // scorers.n_items)
+    size = max(1, _MOST_ENTRIES // scorers.n_items)
+    if on_cpu:
+        size = max(min(max(_FEWEST_USERS, size), _ENOUGH_USERS), _CACHED_ENTRIES // scorers.n_items)
     buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items, place)
 
     def rank(start: int) -> None:
@@ -93,11 +95,6 @@ def lists_of(
     """What `best_lists` returns, from scores of all items in double precision, (b, n_items), which it overwrites."""
     places, found = ties.best_of(_left(scores, seen, allowed), n, reach)
     return among(allowed, places), found
-
-
-def _users_of_block(n_items: int) -> int:
-    within = min(max(_FEWEST_USERS, _MOST_ENTRIES // n_items), _ENOUGH_USERS)
-    return max(within, _CACHED_ENTRIES // n_items)
 
 
 def _by_candidates(

@@ -109,22 +109,13 @@ class SquaredError(NamedTuple):
     of_model: Mapping[str, Any]  # parameters of `AIR`
 
 
-class SquaredFactors(NamedTuple):
-    """What a training has learned."""
-
-    users: np.ndarray  # (n_users, r)
-    items: np.ndarray  # (n_items, r)
-    rows: SquaredRows
-    graphs: dict[str, SimilarityGraph]  # of "user" and "item", as far as they are learned
-
-
 def train_squared_rows(
     likes: sp.csr_matrix, error: SquaredError, *, scaled: bool, callbacks: Iterable[Callback] = ()
-) -> SquaredFactors:
+) -> tuple[np.ndarray, np.ndarray, SquaredRows, dict[str, SimilarityGraph]]:
     """The factors of users and items and how others follow; users and items without likes have zeros.
 
-    With `scaled` targets fall with the numbers of likes; else all are 1. Callbacks get records whose objective is
-    divided by the sum of all confidences.
+    Beside them the graphs of "user" and "item", as far as they are learned. With `scaled` targets fall with the
+    numbers of likes; else all are 1. Callbacks get records whose objective is divided by the sum of all confidences.
     """
     shape = likes.get_shape()
     alpha = error.settings["alpha"]
@@ -151,7 +142,7 @@ def train_squared_rows(
     if targets is not None:
         item_factors = times(item_factors, targets.item_powers)
     graphs = _widened({"user": model.user_adjacency_, "item": model.item_adjacency_}, (users, items), shape)
-    return SquaredFactors(with_zero_rows(model.user_factors_, users, shape[0]), item_factors, rows, graphs)
+    return with_zero_rows(model.user_factors_, users, shape[0]), item_factors, rows, graphs
 
 
 def _model(error: SquaredError, size: int) -> AIR:

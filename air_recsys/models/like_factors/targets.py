@@ -72,16 +72,7 @@ def _fitting(likes: sp.csr_matrix) -> dict[str, Any]:
 
 
 class Targets(NamedTuple):
-    """The targets of likes, t_ui = unit * d_u**-0.2 * d_i**-0.1, and the powers that undo them for the items.
-
-    Examples
-    --------
-    >>> likes = sp.csr_matrix([[1.0, 1.0], [0.0, 1.0]])
-    >>> targets = Targets.of_likes(likes)
-    >>> found = targets.of("user", likes)
-    >>> round(float((found**2).mean()), 6), bool(found[0] > found[1])  # the second item has two likes
-    (1.0, True)
-    """
+    """The targets of likes, t_ui = unit * d_u**-0.2 * d_i**-0.1, and the powers that undo them for the items."""
 
     unit: float  # gives the trained likes targets of mean square 1
     users: np.ndarray  # (n_users,), d_u, the numbers of likes, at least 1

@@ -90,7 +90,8 @@ def rerank(
     >>> rerank(lists, model, 2, groups=colours, per_group=1)["item"].tolist()
     [0, 2]
     """
-    wanted = _checked(n, diversity, novelty, calibration, per_group, groups)
+    wanted = _Wanted(n, diversity, novelty, calibration, per_group)
+    wanted.check(groups)
     user, item = pair_columns(lists)
     data = model.interactions_
     columns = data.items.lookup(lists[item].to_numpy())
@@ -126,6 +127,18 @@ class _Wanted(NamedTuple):
     calibration: float
     per_group: int | None
 
+    def check(self, groups: Any) -> None:
+        """Raise `ParameterError` for numbers out of range, and where they need groups that are not given."""
+        check_integer("n", self.n, minimum=1)
+        for name in ("diversity", "novelty", "calibration"):
+            check_real(name, getattr(self, name), minimum=0, maximum=1)
+        if (both := self.diversity + self.calibration) > 1:
+            raise ParameterError(f"expected diversity + calibration of at most 1, found {both}")
+        if self.per_group is not None:
+            check_integer("per_group", self.per_group, minimum=1)
+        if groups is None and (self.calibration or self.per_group is not None):
+            raise ParameterError("calibration and per_group need groups, found None")
+
 
 class _Facts(NamedTuple):
     """Of all items."""
@@ -134,21 +147,6 @@ class _Facts(NamedTuple):
     shares: np.ndarray  # of groups, (n_items, groups)
     belongs: np.ndarray  # of bool, (n_items, groups)
     novelty: np.ndarray  # in bits, (n_items,)
-
-
-def _checked(
-    n: int, diversity: float, novelty: float, calibration: float, per_group: int | None, groups: Any
-) -> _Wanted:
-    check_integer("n", n, minimum=1)
-    for name, value in {"diversity": diversity, "novelty": novelty, "calibration": calibration}.items():
-        check_real(name, value, minimum=0, maximum=1)
-    if diversity + calibration > 1:
-        raise ParameterError(f"expected diversity + calibration of at most 1, found {diversity + calibration}")
-    if per_group is not None:
-        check_integer("per_group", per_group, minimum=1)
-    if groups is None and (calibration or per_group is not None):
-        raise ParameterError("calibration and per_group need groups, found None")
-    return _Wanted(n, diversity, novelty, calibration, per_group)
 
 
 def _by_lists(of_list: np.ndarray, columns: np.ndarray, n_lists: int) -> tuple[np.ndarray, np.ndarray]:

@@ -247,13 +247,7 @@ def search_strengths(
 
 
 def joined(first: Selection, then: Selection) -> Selection:
-    """The selections of two searches as one, one after the other.
-
-    Examples
-    --------
-    >>> joined(Selection({"a": 1}, "a=1", line="settings: a=1"), Selection({"b": 2}, "b=2", line="settings: b=2")).line
-    'settings: a=1; settings: b=2'
-    """
+    """The selections of two searches as one, one after the other."""
     return replace(
         then,
         values=first.values | then.values,

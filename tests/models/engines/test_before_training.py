@@ -130,20 +130,6 @@ def test_all_pairs_are_for_an_objective_of_few(model, shape, edges):
     assert model.engine().values(Interactions.from_dense(np.eye(*shape)))["graph_neighbors"] == edges
 
 
-def test_graphs_stepped_seldom_learn_as_fast():
-    ratings = np.kron(np.random.default_rng(0).uniform(1, 5, (4, 3)), np.ones((6, 6)))
-    ratings[np.random.default_rng(1).random(ratings.shape) < 0.4] = np.nan
-    start = {"n_epochs": 1500, "init_std": 0.1}
-    often, seldom = (
-        AIR(solver=Adam(schedule="cooldown", graph_every=every, **start), **CPU).fit(ratings) for every in (1, 10)
-    )
-    pairs = np.nonzero(np.isnan(ratings))
-    gap = seldom.predict(*pairs) - often.predict(*pairs)
-    assert np.sqrt(np.mean(gap**2)) < 0.1
-    degrees = [model.user_adjacency_.sum(axis=1).mean() for model in (often, seldom)]
-    assert degrees[1] == pytest.approx(degrees[0], rel=0.1)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
