@@ -1,9 +1,7 @@
 """Items as a faiss index: exact ones give what `recommend` gives, approximate ones most of it."""
 
-import os
 import re
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ import pytest
 from model_cases import MODELS, N_ITEMS, USERS, fitted, frame, with_factors
 
 from air_recsys import AIR, BiasModel
-from air_recsys.exceptions import ModelFileError, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import faiss_items
 from air_recsys.models.ranking.top_items import top_items
@@ -158,19 +156,6 @@ def test_a_saved_index_and_queries_are_enough_elsewhere(model, people, tmp_path,
         cosines = (queries @ vectors.T) / norms / np.linalg.norm(queries, axis=1, keepdims=True)
         nearest = np.argsort(-cosines, axis=1)[:, :5]
         assert (items.item_ids[nearest] == expected[:, :5]).mean() > 0.999
-
-
-def test_a_failing_save_leaves_the_old_file(tmp_path, monkeypatch):
-    items = BiasModel().fit(frame()).to_faiss()
-    path = items.save(tmp_path / "items.faiss")
-    before = path.read_bytes()
-    with fails(ModelFileError, "there is no folder"):
-        items.save(tmp_path / "nowhere" / "items.faiss")
-    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError("disk full")))
-    with fails(ModelFileError, "disk full"):
-        items.save(path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("train", ["fit", "partial_fit"])

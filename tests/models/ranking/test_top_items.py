@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import MODELS, USERS, fitted, frame, with_factors
 
-from air_recsys import BiasModel, GlobalMean, Interactions
+from air_recsys import GlobalMean
 from air_recsys.exceptions import DataError, DeviceError, ParameterError
 from air_recsys.models import GraphRanker
 from air_recsys.models.ranking import catalogue
@@ -259,20 +259,6 @@ def test_copies_of_items_are_recommended_in_their_order(name):
         pd.testing.assert_frame_equal(model.recommend(user, 9, exclude_seen=False), own, check_exact=True)
         places = np.searchsorted(items, own["item"].to_numpy()).reshape(3, -1)
         assert (np.diff(places, axis=1) == 3).all()
-
-
-@pytest.mark.order
-@pytest.mark.parametrize("metric", ["inner_product", "l2"])
-def test_an_exact_index_orders_copies_as_recommend_does(metric):
-    data = Interactions(np.arange(20), np.arange(20), np.ones(20), range(20), range(600))
-    model: Any = BiasModel().fit(data)
-    rng = np.random.default_rng(0)
-    kind = rng.integers(10, size=600)
-    users, items, biases = (rng.normal(size=shape) for shape in ((20, 6), (10, 6), 10))
-    copied = {"user_factors": users, "item_factors": items[kind], "item_biases": biases[kind]}
-    with_factors(model, model.factors_._replace(**copied))
-    found, expected = (ask(range(20), 15) for ask in (model.to_faiss(metric).search, model.recommend))
-    pd.testing.assert_frame_equal(found, expected)
 
 
 @pytest.mark.order

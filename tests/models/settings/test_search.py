@@ -120,20 +120,6 @@ def test_given_parameters_are_never_touched(grouped):
     assert model.solver_.learning_rate == 2e-3
 
 
-def test_forms_that_contradict_what_is_given_stay_out(grouped):
-    whole = {"graph_neighbors": None, "graph_refresh": None}
-    names = SHORT(adjacency="global_sum", **whole).fit(grouped).search_["form"].unique()
-    assert "all pairs" not in names  # nothing is left to say
-    assert "a picture" not in SHORT(n_batches=2).fit(grouped).search_["form"].unique()  # it needs one batch
-
-
-def test_chosen_settings_are_in_files(found, tmp_path):
-    loaded = AIR.load(found.save(tmp_path / "model.air"))
-    assert loaded.settings_ == found.settings_
-    assert loaded.search_.equals(found.search_)
-    assert loaded.solver_ == found.solver_
-
-
 def test_the_same_seed_finds_the_same_and_a_resumed_training_does_not_search_again(
     grouped, found, tmp_path, monkeypatch
 ):
