@@ -130,6 +130,12 @@ def test_the_best_of_all_that_was_compared_is_chosen_and_told(searched):
     assert searched.search_line_.startswith(line)
 
 
+def test_the_line_says_that_users_were_held_out(pattern):
+    model = GraphRanker(**SMALL, validation="users").fit(pattern)
+    assert "NDCG@20 on users held out" in model.search_line_
+    assert {f"ndcg_users_{name}" for name in RANDOM} <= set(model.history_)
+
+
 # -------------------------------------------------------------------- within a time budget
 
 
@@ -316,14 +322,12 @@ def test_windows_in_time_follow_each_other(data: Interactions) -> None:
         ("random", "parts hidden at random"),
         ("time", "the latest fifths of all"),
         ("last", "the latest fifth of each"),
-        ("users", "users held out"),
     ],
 )
 def test_it_chooses_on_the_latest_part_and_says_so(data: Interactions, validation: str, told: str) -> None:
     model = GraphRanker(**SMALL | {"n_validation": 20}, validation=validation).fit(data)
     assert f"NDCG@20 on {told}" in model.search_line_
-    by_time = validation in ("time", "last")
-    assert bool(model.settings_.item_trend or model.settings_.user_half_life) == by_time
+    assert bool(model.settings_.item_trend or model.settings_.user_half_life) == (validation != "random")
 
 
 def test_it_says_so_where_the_latest_fifth_tells_nothing(data: Interactions) -> None:
