@@ -73,14 +73,9 @@ class RowSolver(Protocol):
     others: np.ndarray  # (n_others, r), the factors of the fixed side
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
-        """The factors and biases of rows.
+        """The factors and biases of rows with these ratings, (n, n_others), zeros included, and weights, (nnz,).
 
-        Parameters
-        ----------
-        ratings : sparse array, shape (n, n_others)
-            Stored entries are ratings, zeros included. A row without any has factors and bias 0.
-        weights : ndarray, shape (nnz,), optional
-            In the order of the stored entries.
+        A row without any has factors and bias 0.
         """
         ...
 

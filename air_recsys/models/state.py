@@ -511,16 +511,7 @@ class FittedState:
 
 
 class WriterLock:
-    """A lock that one thread may take several times; copies, pickles and forked processes have one of their own.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> lock = WriterLock()
-    >>> with lock, pickle.loads(pickle.dumps(lock)):
-    ...     print("held, and so is that of the copy")
-    held, and so is that of the copy
-    """
+    """A lock that one thread may take several times; copies, pickles and forked processes have one of their own."""
 
     def __init__(self) -> None:
         # By process: a thread that held the lock is not there in a forked process to release it.

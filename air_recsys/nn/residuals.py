@@ -56,13 +56,6 @@ class RowProcesses:
         Those of the columns that are asked for, by default `features` itself.
     lasting : Lasting, optional
         A part of t K that fades in time, of rows whose times are known.
-
-    Examples
-    --------
-    >>> processes = RowProcesses.of_graph(sp.csr_array([[0.0, 3.0], [3.0, 0.0]]), 2.0)
-    >>> coefficients = processes.coefficients(sp.csr_array([[1.0, 0.0]]))
-    >>> coefficients.toarray(), processes.of(coefficients)
-    (array([[0.5, 0. ]]), array([[0. , 0.5]]))
     """
 
     edges: Csr

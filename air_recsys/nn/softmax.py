@@ -41,15 +41,7 @@ class ColumnGraph(NamedTuple):
     weights: Tensor  # (nnz,)
 
     def spread(self, vectors: Tensor) -> Tensor:
-        r""":math:`(I + \beta A)` times the vectors of the columns, (n, r).
-
-        Examples
-        --------
-        >>> edges = SparsePattern(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), 2)
-        >>> ColumnGraph(edges, torch.tensor([0.5, 0.5])).spread(torch.eye(2))
-        tensor([[1.0000, 0.5000],
-                [0.5000, 1.0000]])
-        """
+        r""":math:`(I + \beta A)` times the vectors of the columns, (n, r)."""
         return vectors + self.edges.matmul(self.weights, vectors)
 
 

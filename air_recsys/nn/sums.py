@@ -28,12 +28,6 @@ def row_sums(starts: Tensor, partners: Tensor, table: Tensor, weights: Tensor | 
     table : Tensor, shape (n, k)
     weights : Tensor, optional, shape (nnz,)
         All 1 where None.
-
-    Examples
-    --------
-    >>> row_sums(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), torch.tensor([[1.0, 2.0], [10.0, 20.0]]))
-    tensor([[11., 22.],
-            [10., 20.]])
     """
     if table.is_cuda and len(partners) >= _FEW and not table.requires_grad:
         return _of_device(table.device, table.dtype)(starts, partners, table, weights)

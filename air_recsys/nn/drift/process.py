@@ -36,16 +36,7 @@ class Moments(NamedTuple):
     scales: np.ndarray  # (m,), s
 
     def at(self, rows: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
-
-        Examples
-        --------
-        >>> one, keys = np.ones(1), np.array([0])
-        >>> moments = Moments(keys, 0.5 * one, 0.1 * one, 0.0, n_moments=1, scale=10.0, strength=1.0, scales=one)
-        >>> mean, variance = moments.at(np.array([0, 0, 1]), np.array([0.0, 10.0, 0.0]))
-        >>> mean.round(4), variance.round(4)
-        (array([0.5   , 0.1839, 0.    ]), array([0.1   , 0.8782, 1.    ]))
-        """
+        """Mean and variance of some rows at times, (q,) each; of rows that came later 0 and v."""
         strengths, step = self.strengths(rows), self.scale / _MOMENTS
         moment = np.floor((times - self.first) / step)
         inside = moment.clip(0, self.n_moments - 1)  # its row does not change by that
