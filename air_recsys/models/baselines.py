@@ -229,6 +229,8 @@ class IterativeSVD(CompletedMatrix):
 
     def complete(self, ratings: np.ndarray, statistics: TrainingStatistics) -> Completion:
         """The matrix without gaps."""
+        from sklearn.utils.extmath import randomized_svd
+
         missing = np.isnan(ratings)
         # One seed for all decompositions: with fresh ones the iteration would not come to rest.
         seed = int(as_generator(self.random_state).integers(2**31))
@@ -236,7 +238,8 @@ class IterativeSVD(CompletedMatrix):
         filled, changes = np.where(missing, statistics.item_means, ratings), []  # (m, n)
         stopped_by = "n_iterations"
         for _ in range(self.n_iterations):
-            update = (_truncate(filled, rank, seed) - filled)[missing]
+            left, values, right = randomized_svd(filled, rank, random_state=seed)  # (m, k), (k,), (k, n)
+            update = ((left * values) @ right - filled)[missing]
             changes.append(float(np.linalg.norm(update) / (np.linalg.norm(filled) or 1.0)))
             filled[missing] += update
             if changes[-1] <= self.tolerance:
@@ -244,11 +247,3 @@ class IterativeSVD(CompletedMatrix):
                 break
         history = pd.DataFrame({"iteration": np.arange(1, len(changes) + 1), "change": changes})
         return Completion(filled, history, ending=Ending(len(changes), stopped_by))
-
-
-def _truncate(matrix: np.ndarray, rank: int, seed: int) -> np.ndarray:
-    """The nearest matrix of a rank, shape (m, n)."""
-    from sklearn.utils.extmath import randomized_svd
-
-    left, values, right = randomized_svd(matrix, rank, random_state=seed)  # (m, k), (k,), (k, n)
-    return (left * values) @ right

@@ -133,12 +133,6 @@ def test_history_is_the_course_of_training_in_numbers(make):
     assert history["validation_rmse"].isna().all()
 
 
-def test_ratings_that_are_shifted_give_scores_that_are():
-    centred, shifted = (small(center=True, scale=False).fit(dense() + shift) for shift in (0, 10))
-    pairs = np.indices(dense().shape).reshape(2, -1)
-    np.testing.assert_allclose(shifted.predict(*pairs), 10 + centred.predict(*pairs), rtol=1e-4)
-
-
 def test_weight_one_for_unobserved_pairs_is_training_on_zeros():
     pairs = dense() > 3
     options = {"n_factors": 4, "dtype": "float64"}
@@ -291,13 +285,6 @@ def test_pushed_scores_are_those_of_the_preset_and_rank_as_they_were():
 def test_other_data_are_limited_to_their_range(high):
     data = groups(high)
     np.testing.assert_array_equal(scores("binary", data), scores(True, data))
-
-
-def test_a_single_value_limits_nothing():
-    positive = Interactions.from_dense(np.where(groups().to_dense() == 1, 1.0, np.nan))
-    raw, found = (scores(clip, positive, unobserved_weight=0.1) for clip in (False, "binary"))
-    np.testing.assert_array_equal(found, raw)
-    assert np.ptp(found) > 0
 
 
 def test_lists_and_explanations_agree_with_pushed_predictions():

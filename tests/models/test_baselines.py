@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from covering import covering
-from model_cases import CPU, ITEMS, N_ITEMS, N_USERS, USERS, by_paper, dense, fails, frame
+from model_cases import CPU, N_ITEMS, N_USERS, USERS, by_paper, dense, fails, frame
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, SimilarityGraph
 from air_recsys.data.interactions import as_interactions
@@ -120,14 +120,6 @@ def test_what_costs_nothing_is_plain_dmf(model):
 
 
 # -------------------------------------------------------------------- given graphs
-
-
-def test_a_similarity_graph_is_matched_by_its_ids():
-    rng = np.random.default_rng(3)
-    users, items = rng.permutation(N_USERS), rng.permutation(N_ITEMS)
-    user_graph = SimilarityGraph(USER_GRAPH[np.ix_(users, users)], np.array(USERS)[users], "user")
-    item_graph = SimilarityGraph(ITEM_GRAPH[np.ix_(items, items)], np.array(ITEMS)[items], "item")
-    assert_same(given_graphs(user_graph, item_graph).fit(frame()), with_both_graphs())
 
 
 def test_users_that_a_graph_does_not_know_stay_isolated_and_others_are_left_out():

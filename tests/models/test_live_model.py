@@ -94,15 +94,6 @@ def added(model: AIR, first: int, count: int) -> None:
 # -------------------------------------------------------------------- the reproductions
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": "adam", "n_epochs": 20}], ids=["variational", "adam"])
-def test_of_forty_users_that_eight_threads_add_all_are_kept(options):
-    made = AIR.for_ratings(**CPU, n_factors=2, **options).fit(table())
-    in_threads([lambda first=first: added(made, 5 * first, 5) for first in range(8)])
-    assert {f"n{number}" for number in range(40)} <= set(made.interactions_.user_ids)
-    assert {f"new{number}" for number in range(40)} <= set(made.interactions_.item_ids)
-    assert len(made.user_factors_) == made.interactions_.n_users == 70
-
-
 def test_readers_beside_a_writer_get_answers_and_files_that_hold_one_state(model, tmp_path):
     done = threading.Event()
 

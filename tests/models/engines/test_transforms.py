@@ -156,19 +156,6 @@ def test_every_transform_has_a_graph_over_its_rows_until_a_fit_without_them():
     assert model.similar_users(USERS[0], 3).shape == (3, 2)
 
 
-@pytest.mark.parametrize(
-    ("extra", "size"),
-    [
-        ({"transforms": [(differences, 1.0)]}, lambda steps: steps.std(axis=1).mean()),  # columns differ alike
-        ({"tv_reg": 1.0}, lambda steps: np.abs(steps).sum()),  # neighbours hardly differ
-    ],
-)
-def test_a_large_strength_pulls_together_what_it_ties(extra, size):
-    models = [short(n_epochs=300, **PLAIN, **each).fit(frame()) for each in ({}, extra)]
-    free, tied = (size(np.diff(all_scores(model).reshape(N_USERS, N_ITEMS), axis=1)) for model in models)
-    assert tied < 0.5 * free
-
-
 # -------------------------------------------------------------------- files
 
 

@@ -21,7 +21,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(table=tables)
 def test_ratings_stay_and_every_gap_is_filled(model, table):
     array = np.where(table > 0, table, np.nan).astype(float)

@@ -82,14 +82,16 @@ def lists_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder of models, and their lists in this process."""
     folder = tmp_path_factory.mktemp("models")
     save_all(folder)
-    return folder
+    return folder, json.loads(json.dumps(lists_of(folder)))
 
 
 @pytest.mark.parametrize(("kind", "threads"), [(KINDS[0], 2), (KINDS[1], 1)])
-def test_the_lists_are_those_of_this_process(folder: Path, kind: str, threads: int) -> None:
+def test_the_lists_are_those_of_this_process(saved: tuple[Path, dict[str, Any]], kind: str, threads: int) -> None:
+    folder, expected = saved
     paths = os.pathsep.join(str(HERE.parents[up]) for up in (0, 1, 2))
     environment = os.environ | settings(kind, threads) | {"PYTHONPATH": paths}
     code = f"""
@@ -100,7 +102,7 @@ torch.set_num_threads({threads})
 json.dump(lists_of(pathlib.Path({str(folder)!r})), sys.stdout)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    found, expected = json.loads(run.stdout), json.loads(json.dumps(lists_of(folder)))
+    found = json.loads(run.stdout)
     assert found.keys() == expected.keys()
     for name, lists in expected.items():
         assert found[name] == lists, name
