@@ -213,7 +213,7 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
             raise ParameterError(
                 f"expected a regression of all pairs of items, found one of neighbours of {state.data.n_items} items"
             )
-        degrees = item_degrees(counted(state.data, settings), settings)
+        degrees = item_degrees(counted(state.data, settings), settings.regression_exponent, settings.regression_share)
         found["regression"] = state.item_weights[np.tril_indices(state.data.n_items)]
         found["left"], found["right"] = (
             degrees**-settings.regression_source,

@@ -19,6 +19,7 @@ from air_recsys.models.graph_ranker.inputs import (
     entries_beside,
     log_trend,
     ones_of,
+    rows_of,
     strengths,
     times_columns,
     with_half_life,
@@ -108,8 +109,8 @@ class HiddenPart(NamedTuple):
         if self.name == "last":  # each user's own, where some is hidden
             asked = np.diff(self.hidden.indptr) > 0
             last[asked] = self.times.data.min()
-            np.maximum.at(last, _rows(self.times), np.where(asked[_rows(self.times)], self.times.data, last.min()))
-        return _kept(values, times.data <= last[_rows(values)])
+            np.maximum.at(last, rows_of(self.times), np.where(asked[rows_of(self.times)], self.times.data, last.min()))
+        return _kept(values, times.data <= last[rows_of(values)])
 
 
 def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) -> list[HiddenPart]:
@@ -140,13 +141,13 @@ def _rows_held_out(pattern: Csr, seed: int) -> HiddenPart:
 
 def hide_fifth(pattern: Csr, seed: int) -> tuple[Csr, Csr]:
     """What is left and a hidden fifth of every row, rounded, drawn at random, but never all of it."""
-    hide = _fifth_of_rows(pattern, np.lexsort((_draws(pattern, seed), _rows(pattern))))
+    hide = _fifth_of_rows(pattern, np.lexsort((_draws(pattern, seed), rows_of(pattern))))
     return _kept(pattern, ~hide), _kept(pattern, hide)
 
 
 def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
     """The latest fifth of every row as the hidden part, of columns that occur in what is left."""
-    order = np.lexsort((_draws(pattern, seed), -times.data, _rows(pattern)))
+    order = np.lexsort((_draws(pattern, seed), -times.data, rows_of(pattern)))
     hide = _fifth_of_rows(pattern, order)
     return _known_alone("last", pattern, times, ~hide, hide)
 
@@ -163,7 +164,7 @@ def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> Hidde
 
 
 def _known_alone(name: str, pattern: Csr, times: Csr, show: np.ndarray, hide: np.ndarray) -> HiddenPart:
-    shown, rows = _kept(pattern, show), _rows(pattern)
+    shown, rows = _kept(pattern, show), rows_of(pattern)
     in_column = np.bincount(shown.indices, minlength=pattern.shape[1]) > 0
     known = (np.diff(shown.indptr) > 0)[rows] & in_column[pattern.indices]
     return HiddenPart(name, shown, _kept(pattern, hide & known), _kept(times, show))
@@ -171,7 +172,7 @@ def _known_alone(name: str, pattern: Csr, times: Csr, show: np.ndarray, hide: np
 
 def _fifth_of_rows(pattern: Csr, order: np.ndarray) -> np.ndarray:
     """A mask of the first fifth of each row, rounded and never all of it, by an order that sorts by rows."""
-    rows = _rows(pattern)
+    rows = rows_of(pattern)
     return rank_within(rows, order) < numbers_held_out("share", _HIDDEN_SHARE, np.diff(pattern.indptr))[rows]
 
 
@@ -179,12 +180,8 @@ def _draws(pattern: Csr, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).random(pattern.nnz)
 
 
-def _rows(pattern: Csr) -> np.ndarray:
-    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-
-
 def _kept(matrix: Csr, mask: np.ndarray) -> Csr:
-    return sp.csr_array((matrix.data[mask], (_rows(matrix)[mask], matrix.indices[mask])), shape=matrix.shape)
+    return sp.csr_array((matrix.data[mask], (rows_of(matrix)[mask], matrix.indices[mask])), shape=matrix.shape)
 
 
 class HeldOut:
@@ -269,7 +266,7 @@ class HeldOut:
         if not self._few:
             normalised = normalised_items(self.shown, asked.exponent, asked.share)
             return filtered(normalised, times_columns(own, normalised.degrees**-asked.source), penalties)
-        degrees = self._degrees(asked.exponent, asked.share)
+        degrees = item_degrees(self.shown, asked.exponent, asked.share)
         products = with_degrees(*self._alike(asked.exponent), degrees)
         own = times_columns(own, degrees**-asked.source)
         return [times_dense(own, exact_weights(products, penalty), self._blocks) for penalty in penalties]
@@ -278,9 +275,6 @@ class HeldOut:
         """The products of the items for a share of 1, (n_items, n_items), and their degrees."""
         normalised = normalised_items(self.shown, exponent, 1.0)
         return item_products(normalised), normalised.degrees
-
-    def _degrees(self, exponent: float, share: float) -> np.ndarray:
-        return item_degrees(self.shown, RankerSettings(regression_exponent=exponent, regression_share=share))
 
     def _own(self, half_life: float) -> Csr:
         return with_half_life(self._given, self._times, half_life)
@@ -313,7 +307,7 @@ class HeldOut:
         product, of_factors, scales = None, None, np.empty(0)
         if settings.regression_weight:
             product = self._product(settings)
-            degrees = self._degrees(settings.regression_exponent, settings.regression_share)
+            degrees = item_degrees(self.shown, settings.regression_exponent, settings.regression_share)
             gains = np.exp(settings.item_trend * self._trend)
             scales = (degrees**-settings.regression_target * gains).astype(np.float32)
         if settings.factor_weight:

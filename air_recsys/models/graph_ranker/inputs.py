@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
@@ -127,23 +128,20 @@ def strengths(values: Csr, strength: float) -> Csr:
 
 def _over_means(rows: Csr, values: np.ndarray) -> np.ndarray:
     """Values at the entries of rows, divided by the means of these; 1 where they are 0."""
-    counts = np.diff(rows.indptr)
-    places = np.repeat(np.arange(counts.size), counts)
+    counts, places = np.diff(rows.indptr), rows_of(rows)
     means = (np.bincount(places, values, counts.size) / np.maximum(counts, 1))[places]
     return np.divide(values, means, out=np.ones_like(values), where=means > 0)
 
 
 def _ranks(values: Csr) -> np.ndarray:
     """The rank of each entry in its row over their number, that of equal ones their mean."""
-    counts = np.diff(values.indptr)
-    rows = np.repeat(np.arange(counts.size), counts)
-    order = np.lexsort((values.data, rows))
-    changes = np.diff(rows[order], prepend=-1).astype(bool) | np.diff(values.data[order], prepend=np.nan).astype(bool)
-    group = np.cumsum(changes) - 1
-    sizes = np.bincount(group)
-    ranks = np.empty(values.nnz)
-    ranks[order] = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
-    return (ranks - values.indptr[rows]) / counts[rows]
+    rows = rows_of(values)
+    return pd.Series(values.data).groupby(rows).rank().to_numpy() / np.diff(values.indptr)[rows]
+
+
+def rows_of(matrix: Csr) -> np.ndarray:
+    """The row of each entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def counted(data: Interactions, settings: RankerSettings) -> Csr:
@@ -174,13 +172,13 @@ def with_kinds(own: Csr, others: Mapping[str, Csr], worths: Mapping[str, float],
 def entries_beside(rows: Csr, others: Csr) -> Csr:
     """The entries of a matrix where another one of its shape has none."""
     kept = ~np.isin(_places(rows), _places(others))
-    counts = np.bincount(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[kept], minlength=rows.shape[0])
+    counts = np.bincount(rows_of(rows)[kept], minlength=rows.shape[0])
     indptr = np.append(0, counts.cumsum()).astype(rows.indptr.dtype)
     return sp.csr_array((rows.data[kept], rows.indices[kept], indptr), shape=rows.shape)
 
 
 def _places(rows: Csr) -> np.ndarray:
-    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)) * np.int64(rows.shape[1]) + rows.indices
+    return rows_of(rows) * np.int64(rows.shape[1]) + rows.indices
 
 
 def ones_of(rows: Any, n_columns: int) -> Csr:
@@ -231,13 +229,8 @@ def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
     """
     if not half_life or times is None:
         return pattern
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    order = np.lexsort((times.data, rows))
-    ordered, moments = rows[order], times.data[order]
-    begins = np.flatnonzero(np.r_[True, (np.diff(ordered) > 0) | (moments[1:] != moments[:-1])][: ordered.size])
-    ends = np.repeat(np.r_[begins[1:], ordered.size], np.diff(np.r_[begins, ordered.size]))
-    later = np.empty(rows.size)
-    later[order] = pattern.indptr[ordered + 1] - ends
+    rows = rows_of(pattern)
+    later = np.diff(pattern.indptr)[rows] - pd.Series(times.data).groupby(rows).rank(method="max").to_numpy()
     weights = pattern.data * (half_life / (half_life + later)).astype(pattern.dtype)
     return sp.csr_array((weights, pattern.indices, pattern.indptr), shape=pattern.shape)
 

@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial.chebyshev import chebinterpolate
 
-from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
+from air_recsys.graphs.cooccurrence import strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.inputs import RankerSettings, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer, ScaledColumns
@@ -59,14 +59,22 @@ class NormalisedItems(NamedTuple):
 
 def normalised_items(pattern: Csr, exponent: float, share: float) -> NormalisedItems:
     """W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees."""
-    weighted = scaled(pattern, exponent / 2, 0)
-    own = np.bincount(weighted.indices, weighted.data.astype(np.float64) ** 2, minlength=pattern.shape[1])
-    degrees = _degrees(own, share)
+    weighted = _weighted(pattern, exponent)
+    degrees = _degrees(weighted, share)
     return NormalisedItems(times_columns(weighted, degrees**-0.5), degrees)
 
 
-def _degrees(own: np.ndarray, share: float) -> np.ndarray:
-    """D of the diagonal d, (n_items,)."""
+def _weighted(pattern: Csr, exponent: float) -> Csr:
+    """W^1/2 R, (n_users, n_items)."""
+    counts = np.diff(pattern.indptr)
+    weights = (np.maximum(counts, 1.0) ** (-exponent / 2)).astype(pattern.dtype)
+    values = pattern.data * np.repeat(weights, counts)
+    return sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def _degrees(weighted: Csr, share: float) -> np.ndarray:
+    """D, (n_items,)."""
+    own = np.bincount(weighted.indices, weighted.data.astype(np.float64) ** 2, minlength=weighted.shape[1])
     present = own > 0
     degrees = share * own + (1 - share) * (own[present].mean() if present.any() else 1.0)
     degrees[~present] = 1.0
@@ -82,19 +90,16 @@ def item_weights(pattern: Csr, settings: RankerSettings, ranks: Ranks = ALONE) -
     return neighborhood_weights(normalised, settings.regression_penalty, ranks=ranks)
 
 
-def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
-    """The degrees D, (n_items,)."""
-    counts = np.diff(pattern.indptr)
-    weights = (np.maximum(counts, 1.0) ** (-settings.regression_exponent / 2)).astype(pattern.dtype)
-    squares = (pattern.data * np.repeat(weights, counts)).astype(np.float64) ** 2
-    return _degrees(np.bincount(pattern.indices, squares, pattern.shape[1]), settings.regression_share)
+def item_degrees(pattern: Csr, exponent: float, share: float) -> np.ndarray:
+    """The degrees D alone, (n_items,)."""
+    return _degrees(_weighted(pattern, exponent), share)
 
 
 def regression_scorer(
     pattern: Csr, own: Csr, weights: Csr | np.ndarray, trend: np.ndarray, settings: RankerSettings
 ) -> ProductScorer:
     """The scorer of how much a user's items count by H; columns times the exponentials of `trend`."""
-    degrees = item_degrees(pattern, settings)
+    degrees = item_degrees(pattern, settings.regression_exponent, settings.regression_share)
     source, target = degrees**-settings.regression_source, degrees**-settings.regression_target * np.exp(trend)
     return ProductScorer(own, ScaledColumns(weights, target), source)
 

@@ -88,8 +88,7 @@ class Selection(NamedTuple):
 
     def line(self, most_steps: int) -> str:
         """What was selected and why, where at most so many steps could be taken."""
-        terms = {"regression": self.settings.regression_weight, "factors": self.settings.factor_weight}
-        selected = " and ".join(name for name, weight in terms.items() if weight)
+        selected = " and ".join(name for name, weight in _TERMS.items() if getattr(self.settings, weight))
         table = self.table()
         members = members_of(table.iloc[:-1])["ndcg"]
         if members.empty:

@@ -151,11 +151,9 @@ class _Facts(NamedTuple):
 
 def _by_lists(of_list: np.ndarray, columns: np.ndarray, n_lists: int) -> tuple[np.ndarray, np.ndarray]:
     """The items of each list and their rows in the table, -1 where a list has ended, (b, L) each."""
-    order = np.argsort(of_list, kind="stable")
-    sizes = np.bincount(of_list, minlength=n_lists)
-    place = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    items, rows = (np.full((n_lists, sizes.max(initial=0)), -1) for _ in range(2))
-    items[of_list[order], place], rows[of_list[order], place] = columns[order], order
+    place = pd.Series(of_list).groupby(of_list).cumcount().to_numpy()
+    items, rows = (np.full((n_lists, place.max(initial=-1) + 1), -1) for _ in range(2))
+    items[of_list, place], rows[of_list, place] = columns, np.arange(columns.size)
     return items, rows
 
 

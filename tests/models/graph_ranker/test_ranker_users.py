@@ -137,7 +137,7 @@ def test_contributions_sum_to_the_score_term_by_term(data: Interactions, setting
 
 def test_the_part_of_the_regression_is_its_formula(model: GraphRanker, data: Interactions) -> None:
     pattern, settings = sp.csr_array(data.to_csr()), model.settings_
-    degrees, weights = regression.item_degrees(pattern, settings), regression.item_weights(pattern, settings)
+    degrees, weights = regression.item_degrees(pattern, 0.5, 1.0), regression.item_weights(pattern, settings)
     rows = (pattern.toarray() / degrees**settings.regression_source) @ weights / degrees**settings.regression_target
     found = model.explain("u04", 6, n=100).items.set_index("item")["regression"]
     own = pattern[[4]].indices
