@@ -18,7 +18,7 @@ from air_recsys.exceptions import DataError, DataWarning, MissingTorchError, Not
 from air_recsys.models.base import check_no_y
 from air_recsys.models.carried import LEAST_AGREEMENT, agreement_beyond_fit, agreements, of_pairs
 from air_recsys.models.engines import DTYPES, Engine, Setup
-from air_recsys.models.engines.protocol import announcement, check_memory, naming_what_fits, parse_size
+from air_recsys.models.engines.protocol import check_memory, naming_what_fits, parse_size
 from air_recsys.models.engines.scaling import RESIDUALS
 from air_recsys.models.further import further_parts
 from air_recsys.models.given import with_similarities
@@ -241,7 +241,8 @@ class TrainedRecommender(SolvesRows):
             chosen = self.choose(training, rng, kept.chosen)
             kept.chosen, engine = chosen.to_json(), self.settled(chosen.values).engine()
             if self.verbose:
-                tqdm.write(announcement(engine, data), file=sys.stderr)
+                plan = engine.memory_plan(data)
+                tqdm.write(f"{engine.graph_form(data)}; training will take about {plan}", file=sys.stderr)
             return self.train_by(
                 engine,
                 data,

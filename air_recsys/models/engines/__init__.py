@@ -1,4 +1,4 @@
-"""Engines: from parameters and ratings to what is learned, one a kind of solver, behind one protocol."""
+"""Engines: from parameters and ratings to what is learned, one a kind of solver."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,9 +6,10 @@ from typing import Any
 
 from air_recsys.models.engines.objective import ObjectiveEngine
 from air_recsys.models.engines.posterior import PosteriorEngine
-from air_recsys.models.engines.protocol import DTYPES, Engine, Setup
+from air_recsys.models.engines.protocol import DTYPES, Setup
 from air_recsys.models.solvers import Adam, Langevin, Solver, Variational
 
+Engine = ObjectiveEngine | PosteriorEngine
 _ENGINES: dict[type[Solver], Callable[[Setup, Any], Engine]] = {
     Adam: lambda setup, solver: ObjectiveEngine(setup, descent=solver, terms=solver),
     Variational: PosteriorEngine,

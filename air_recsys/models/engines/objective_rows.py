@@ -121,7 +121,7 @@ class ObjectiveRows:
         found = known.once("equations of the users", lambda: equations(known, solver, *edges, decays=decays))
         return found._replace(user_edges=self._new_edges(state, "user")) if state.alone == "user" else found
 
-    def of_posterior(self, *args: Any, **how: Any) -> np.ndarray:
+    def of_posterior(self, *args: Any, **how: Any) -> Any:
         """Raise: an objective knows no distribution of its rows."""
         asked = "uncertainty, feature_effects and deviations that are not measured need a posterior"
         raise NotFittedError(f"{asked}, that of AIR with solver='variational' or 'langevin'; found none")

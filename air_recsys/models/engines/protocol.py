@@ -1,10 +1,10 @@
-"""The engine of a solver, the parameters that all engines read, and whether a training fits into memory."""
+"""The parameters that all engines read, and whether a training fits into memory."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,16 +15,13 @@ import numpy as np
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, MemoryLimitError, ParameterError
-from air_recsys.models.learned import Factors
 from air_recsys.models.ratings import Clip
 from air_recsys.models.rows import SIDES
 from air_recsys.models.solvers import STRENGTH_NAMES
-from air_recsys.models.state import RowEquations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, is_of_memory, readable
 from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import warn_of_unread
-from air_recsys.training import Trainer
 
 DTYPES = ("float32", "float64")
 
@@ -70,71 +67,6 @@ class Planned(Protocol):
         ...
 
 
-class Engine(Planned, Protocol):
-    """From parameters and ratings to what is learned."""
-
-    def n_steps(self, data: Interactions) -> int:
-        """The number of epochs, or of sweeps."""
-        ...
-
-    def values(self, data: Interactions) -> dict[str, Any]:
-        """The numbers behind the parameters that are "auto", as far as they have one."""
-        ...
-
-    def knows(self, data: Interactions) -> tuple[bool, bool]:
-        """Whether something is known of users, and of items, whose strength is a parameter."""
-        ...
-
-    def width(self, data: Interactions) -> int | None:
-        """The columns of the factors; None is full width."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the training."""
-        ...
-
-    @property
-    def learns_from_constant(self) -> bool:
-        """Whether ratings that are all equal teach anything."""
-        ...
-
-    def check(self, data: Interactions) -> None:
-        """Raise `ParameterError` where parameters do not go together, or not with the data."""
-        ...
-
-    @property
-    def edges_after(self) -> tuple[int, int]:
-        """Edges that each user, and each item, chooses in a graph made after the training; 0 where none is."""
-        ...
-
-    def graph_form(self, data: Interactions) -> str:
-        """The form of the graphs, in words."""
-        ...
-
-    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainer:
-        """The start of a training; factors and equations are from then on those of its present state."""
-        ...
-
-    def factors(self) -> Factors:
-        """The factors of the present state, in the unit of the ratings."""
-        ...
-
-    def equations(self) -> RowEquations:
-        """The equations of a row in the present state."""
-        ...
-
-    def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> RowEquations:
-        """The equations of a row from what `RowEquations.to_arrays` wrote of a model of some extent.
-
-        Raises
-        ------
-        ValueError, LookupError
-            If the arrays are not whole.
-        """
-        ...
-
-
 def check_strengths(solver: Any, known: tuple[bool, bool]) -> None:
     """Raise `DataError` where a strength has a value, and nothing that it would be of is known."""
     for name, side, is_known in zip(STRENGTH_NAMES, SIDES, known, strict=True):
@@ -165,11 +97,6 @@ def check_limit(needed: MemoryPlan, max_memory: int | str | None, device: str, m
         return
     place = "max_memory allows" if max_memory is not None else "the device has"
     raise MemoryLimitError(f"training needs about {needed}; {place} {readable(limit)}; {mend(limit)}")
-
-
-def announcement(engine: Engine, data: Interactions) -> str:
-    """Say which form the graphs take, and what the training will hold."""
-    return f"{engine.graph_form(data)}; training will take about {engine.memory_plan(data)}"
 
 
 def what_fits(engine: Planned, data: Interactions, limit: float) -> str:

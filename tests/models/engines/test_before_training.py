@@ -200,7 +200,6 @@ LIKES = "AIR.for_likes(device='cpu', n_steps=6, n_validation=200"
     [
         ("AIR.for_ratings(solver='adam', device='cpu')", (300, 200)),
         (f"{LIKES}, time_budget=3)", (900, 700)),
-        (f"{LIKES}, settings={{}})", (600, 3000)),
         (f"{LIKES}, settings={{'regression_weight': 0}})", (500, 30_000)),
     ],
 )
