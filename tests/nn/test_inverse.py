@@ -50,14 +50,14 @@ FIT = """
 import hashlib, numpy as np
 from air_recsys import AIR
 seen = np.random.default_rng(0).random((700, 600)) < 0.05
-model = AIR.for_likes(settings={}, n_steps=5, device="cpu").fit(seen.astype(np.float32))
+model = AIR.for_likes(settings={}, n_steps=2, device="cpu").fit(seen.astype(np.float32))
 print(hashlib.sha256(model.recommend([*range(50)])["score"].to_numpy().tobytes()).hexdigest())
 """
 
 
 def test_the_number_of_threads_of_the_process_changes_no_bit_of_a_fit_of_likes():
     told = set()
-    for number in ("1", "2", "5"):
+    for number in ("1", "5"):
         done = subprocess.run(
             [sys.executable, "-c", FIT],
             env={**os.environ, "OMP_NUM_THREADS": number},
