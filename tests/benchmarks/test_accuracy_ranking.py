@@ -16,8 +16,8 @@ from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataWarning, ParameterError
 from air_recsys.metrics import ndcg_at_k
-from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
-from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
+from air_recsys.models.graph_ranker.hidden import hidden_parts
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy import cold_lists
 from benchmarks.accuracy import ranking_systems as of_systems
@@ -27,7 +27,7 @@ from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
 from benchmarks.accuracy.peers.described import ContentNeighbors, HybridFactors
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, ranking, user_ndcg
+from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
 from benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
 from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems
 from benchmarks.accuracy.searches import Selection
@@ -155,27 +155,6 @@ def test_a_search_leaves_settings_without_any_hit(fold, monkeypatch):
     assert (found.figures_[1.0,], found.settings_) == (0.0, {"decay": 5.0})
 
 
-def test_for_the_future_all_searches_hide_the_latest_part(fold):
-    system = ranking_systems("ml-100k-time")
-    assert "validation='time'" in system["GraphRanker"].settings
-    assert "the best on the hidden latest three fifths of the training items" in system["EASE"].settings
-    data = fold.train
-    times = np.random.default_rng(0).permutation(data.n_ratings)
-    pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
-    timed = Interactions(*pairs, timestamps=times)
-    tried = (1e-3, 5.0)
-    found = Selection(EASE, {"decay": tried}, validation="last").fit(timed)
-    shown, hidden = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)[1:3]
-    for (decay,), figure in found.figures_.items():
-        model, asked = EASE(decay).fit(Interactions.from_csr(shown)), np.flatnonzero(np.diff(hidden.indptr))
-        assert ndcg_at_k(model.lists(asked, 20), hidden[asked], 20) == figure
-    inner = validation_part(fold._replace(train=timed), kind="time")
-    later, earlier = inner.test.timestamps, inner.train.timestamps
-    assert later is not None
-    assert earlier is not None
-    assert later.min() > earlier.max()
-
-
 def test_for_new_users_all_searches_hold_users_out(fold):
     systems = ranking_systems("ml-1m", new_users=True)
     assert "validation='users'" in systems["GraphRanker"].settings
@@ -278,21 +257,6 @@ def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, 
     found, expected = lists_of_new_users(model, rows, 3), lists_of(model, fold.train, users, 3)
     assert (found == expected).mean() > 0.99
     assert not any(rows[user, item] for user, items in enumerate(found) for item in items)
-
-
-@pytest.mark.parametrize(
-    ("how", "title"),
-    [({}, ""), ({"validation": True}, "a validation part of "), ({"new_users": True}, "new users of ")],
-)
-def test_a_case_has_the_tables_of_its_part(fold, at_once, monkeypatch, how, title):
-    monkeypatch.setitem(RANKING_SETS, "lastfm", RANKING_SETS["lastfm"]._replace(load=lambda root: fold))
-    given = {"systems": ["Popularity"], "validation": False, "new_users": False, "settings": {}} | how
-    tables = ranking(None, 3, 1, "lastfm", **given)
-    assert [table.title for table in tables] == [
-        f"Lists on {title}Last.fm{end}" for end in ("", ": intervals and catalogue")
-    ]
-    assert "seed 3" in tables[0].protocol
-    assert ("held out of the training" in tables[0].protocol) is ("new_users" in how)
 
 
 def test_lists_of_hidden_items_and_for_hidden_users_are_measured(monkeypatch):

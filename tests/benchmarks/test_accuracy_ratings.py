@@ -108,18 +108,6 @@ def test_users_and_items_without_training_ratings_are_no_obstacle(name):
     assert np.isfinite(predicted).all()
 
 
-def test_each_system_gets_the_changes_that_it_reads():
-    systems = rating_systems("douban", {"n_factors": 1, "n_sweeps": 4, "n_epochs": 3})
-    assert systems["AIR"].settings == "AIR.for_ratings(n_factors=1, n_sweeps=4)"
-    assert systems["AIR langevin"].settings == "AIR.for_ratings(solver='langevin', n_factors=1, n_sweeps=4)"
-    assert systems["AIR adam"].settings == "AIR.for_ratings(solver='adam', n_factors=1, n_epochs=3)"
-    assert systems["DMF"].changed == ("n_factors", "n_epochs")
-    changed = rating_systems("douban", {"solver": "adam", "n_epochs": 3})["AIR"]
-    assert changed.settings == "AIR.for_ratings(solver='adam', n_epochs=3)"
-    for data, told in (("ml-1m", "rank 20, 200"), ("douban", "rank 10, 300")):  # as its authors take
-        assert told in rating_systems(data)["myFM Bayesian SVD++ flipped"].settings
-
-
 def test_systems_are_chosen_by_name_and_found_missing_before_any_work():
     systems = rating_systems("douban")
     assert list(chosen_systems(systems, ["Biases", "AIR"])) == ["AIR", "Biases"]

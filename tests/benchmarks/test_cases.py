@@ -32,15 +32,6 @@ def test_validation_entries_are_observed_and_come_again(shape, missing, share, s
     np.testing.assert_array_equal(validation_entries(recipe, shown, share, seed), asked)
 
 
-def test_validation_entries_of_random_masks_have_the_share_and_change_with_the_seed():
-    shown = np.random.default_rng(0).random((200, 200)) >= 0.3
-    first, second = (validation_entries(small_recipe(), shown, 0.2, seed) for seed in (0, 1))
-    assert (first != second).any()
-    assert first.sum() / shown.sum() == pytest.approx(0.2, abs=0.02)
-    # Not the entries that a mask of the same seed and share would hide.
-    assert (first != (shown & ~observed((200, 200), 0.2, 0))).any()
-
-
 @pytest.mark.parametrize("mask", ["patch", "texture"])
 def test_other_validation_entries_are_the_hidden_ones_moved(mask):
     shown = np.ones((240, 240), dtype=bool)
