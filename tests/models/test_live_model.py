@@ -295,6 +295,20 @@ def test_operations_of_several_threads_have_a_serial_history(n_operations, n_thr
     assert notes == []
 
 
+def test_errors_are_counted_and_shown(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no lists today")
+
+    monkeypatch.setattr(AIR, "recommend", fail)
+    rows, notes = threads_on_a_model(60, 2, SEED)
+    errors = {row["operation"]: row["errors"] for row in rows}
+    assert errors["recommend"] == sum(errors.values()) > 0
+    assert "no lists today" in notes[0]
+    for numbers in ((0, 1), (1, 0)):
+        with pytest.raises(ParameterError):
+            threads_on_a_model(*numbers, SEED)
+
+
 NAMES = ["predict", "partial_fit", "several attributes", "fit", "recommend", "partial_fit", "save and load"]
 
 

@@ -284,9 +284,11 @@ def test_the_errors_are_those_of_their_definitions_or_nan():
 
 
 @pytest.mark.data
-def test_air_learns_an_image(data_root):
+@pytest.mark.parametrize("hide", ["random", "texture"])
+def test_air_learns_an_image(data_root, hide):
     size = 40
-    image, mask = load_test_image(data_root, "cameraman", size), texture_mask(data_root, size)
+    image = load_test_image(data_root, "cameraman", size)
+    mask = random_mask(image.shape, 0.3, 0) if hide == "random" else texture_mask(data_root, size)
     errors = {
         name: inpainting_errors(image, inpaint(image, mask, model), mask)
         for name, model in {
