@@ -56,21 +56,6 @@ def data_root() -> Path:
     return root
 
 
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work of a pool of workers without Ray, which takes long to start them."""
-    import numpy as np
-
-    from air_recsys.distributed import scoring, workers
-
-    def run(pieces, model_file, job, folder, concurrency, verbose):
-        worker = workers.Worker(model_file, job, folder)
-        rows = [worker({name: np.array([value]) for name, value in piece._asdict().items()}) for piece in pieces]
-        return workers.Done(*(sum(row[name][0] for row in rows) for name in workers.Done._fields))
-
-    monkeypatch.setattr(scoring, "run_pool", run)
-
-
 @pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables and models, good and bad, for the command line; no test changes them."""

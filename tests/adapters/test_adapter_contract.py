@@ -181,14 +181,6 @@ def test_likes_of_implicit_may_be_read_only_and_in_steps(dtype):
     np.testing.assert_array_equal(adapter.scores(model, ratings()), adapter.scores(expected, ratings()))
 
 
-def test_a_dataset_of_cornac_may_be_read_only():
-    adapter, data = ADAPTERS["cornac"], Dataset.from_uir(triples(ratings()))
-    for part in data.uir_tuple:
-        part.setflags(write=False)
-    found = adapter.scores(adapter.make(0).fit(data), ratings())
-    np.testing.assert_array_equal(found, adapter.scores(trained("cornac"), ratings()))
-
-
 @pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]", ">f8"])
 def test_tables_of_scikit_learn_may_be_read_only_views_and_typed(dtype):
     adapter, wide = ADAPTERS["sklearn"], np.repeat(np.repeat(ratings(), 2, axis=0), 2, axis=1)

@@ -7,7 +7,6 @@ import copy
 import io
 import json
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,14 +15,12 @@ import scipy.sparse as sp
 import torch
 from covering import covering
 from host_cases import COLUMNS, ITEMS, LIKES, N_ITEMS, N_USERS, USERS, assert_same, fails, planted
-from implicit import evaluation
 from implicit.cpu.als import AlternatingLeastSquares, calculate_loss
 from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
 from implicit.utils import ParameterWarning
 
 from air_recsys.adapters._implicit_files import digests_of
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
-from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, DataWarning, DeviceError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
 from air_recsys.storage.tensor_files import to_sealed_json
@@ -478,12 +475,6 @@ def test_a_transposed_matrix_in_fit_is_said():
         model.recommend(3, LIKES[3, :30])
 
 
-def test_metrics_of_implicit_stay_in_their_range_where_k_is_above_the_number_of_items(model):
-    test = sp.csr_matrix(planted(1) > LIKES, dtype=np.float32)
-    measured = partial(evaluation.ranking_metrics_at_k, model, LIKES, test, show_progress=False)
-    assert measured(K=100) == pytest.approx(measured(K=N_ITEMS))
-
-
 def test_ids_of_a_partial_fit_are_positions_each_once(model):
     with fails(DataError, "expected each of the userids once, found one twice"):
         model.partial_fit_users([5, 5], LIKES[[3, 4]])
@@ -661,14 +652,6 @@ def some_with_few_likes() -> sp.csr_matrix:
     return sp.csr_matrix((rng.integers(1, 6, rows.size).astype(float), (rows, columns)), shape=(40, 20))
 
 
-def test_the_split_of_implicit_changes_values_and_takes_no_seed():
-    """Issue 639 of implicit, as it stands in the installed version; our split is for as long as this test passes."""
-    ratings = some_with_few_likes()
-    first, second = (evaluation.leave_k_out_split(ratings, K=1, random_state=0) for _ in range(2))
-    assert (first[1] != second[1]).nnz > 0
-    assert first[1].max() > ratings.max()
-
-
 @pytest.mark.parametrize(("K", "dtype"), covering([1, 3], [np.float32, np.int64, bool]))
 def test_our_split_keeps_values_and_type_takes_a_seed_and_needs_likes_to_hold_out(K, dtype):
     ratings = some_with_few_likes().astype(dtype)
@@ -684,14 +667,3 @@ def test_our_split_keeps_values_and_type_takes_a_seed_and_needs_likes_to_hold_ou
         assert ((leave_k_out_split(ratings, K, random_state=seed)[1] != test).nnz == 0) is (seed == 0)
     with fails(DataError, "expected ratings on both sides of the split"):
         leave_k_out_split(sp.csr_matrix(np.eye(3)), K=1)
-
-
-@pytest.mark.data
-def test_movielens_is_ranked_as_well_as_by_als(data_root):
-    ratings = load_movielens(data_root, variant="100k").to_csr()
-    train, test = evaluation.train_test_split(sp.csr_matrix(ratings >= 4, dtype=np.float32), 0.8, random_state=0)
-    model = fitted(train, factors=32, regularization=10.0, alpha=1.0, iterations=15)
-    als = trained_als(model, train)
-    ours, theirs = (evaluation.precision_at_k(each, train, test, show_progress=False) for each in (model, als))
-    assert ours > theirs - 0.005
-    assert ours > 0.3

@@ -92,10 +92,6 @@ class TestScaledTargets(HostTests):
     test_similar_items_batch = None
 
 
-class TestDeep(HostTests):
-    settings: ClassVar[dict] = {"regularization": 0.5, "depth": 3, "iterations": 45, "dtype": np.float64}
-
-
 @pytest.mark.order
 class TestRanker(HostTests):
     settings: ClassVar[dict] = {"settings": {}}

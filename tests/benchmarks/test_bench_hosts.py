@@ -11,7 +11,7 @@ from implicit.evaluation import ranking_metrics_at_k
 from air_recsys import Interactions
 from benchmarks.hosts.lists import _ratings, likes, ndcg_of_users, searched_likes
 from benchmarks.hosts.ratings import beside_cornac, beside_surprise
-from benchmarks.hosts.sklearn import bench_sklearn, standardised
+from benchmarks.hosts.sklearn import bench_sklearn
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 REPORTS = RESULTS.with_name("reports")
@@ -92,12 +92,6 @@ def test_sklearn():
     assert list(found) == ["mean", "KNNImputer", "IterativeImputer", "AIRImputer"]
     assert found["mean"] == pytest.approx(1, abs=0.1)
     assert found["AIRImputer"] < 0.9 * found["mean"]
-
-
-def test_tables_have_units_of_one():
-    table = standardised("digits")
-    assert table.shape == (1797, 61)  # three pixels are always white
-    np.testing.assert_allclose(table.std(axis=0), 1)
 
 
 def test_the_tables_of_implicit_are_those_of_the_result_file():

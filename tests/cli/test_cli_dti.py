@@ -123,7 +123,7 @@ def test_diseases_and_names_stand_in_lists_and_on_the_page(folder: Path) -> None
 
 @pytest.mark.parametrize("hide", ["pairs", "drugs", "all"])
 def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> None:
-    out = run("dti", "evaluate", folder / "wide.csv", *described(folder), "--hide", hide, "--folds", "4")
+    out = run("dti", "evaluate", folder / "wide.csv", *described(folder), "--hide", hide, "--folds", "2")
     assert f"means over folds of hidden {hide}" in out
     assert "counts of interactions" in out
 

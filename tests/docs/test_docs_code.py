@@ -37,6 +37,8 @@ import doc_pages
 import joblib
 from doc_pages import CELL, PAGES, ROOT, Block, blocks, commands, name_of
 from PIL import Image
+from sklearn.datasets import load_breast_cancer
+from sklearn.utils import Bunch
 
 from air_recsys import AIR, Interactions, datasets
 from air_recsys.cli import main
@@ -53,6 +55,7 @@ QUICK = {"train", "evaluate", "compare", "recommend", "predict", "similar", "exp
 AS_WRITTEN = {"docs/making/walk.md"}  # it says what a whole training ends in
 # A notebook whose cells run here, and not when the site is built: it trains for long.
 SHORTER = {"docs/plots.md": (("n_epochs=6000", "n_epochs=60"), ("(400, 1200, 2400, 4000)", "(4, 12, 24, 40)"))}
+FEWER_TRIALS = "n_trials=50", "n_trials=5"
 CELL_HEAD = re.compile(r"\A(---\n.*?^---\n|(?::.*\n)+)", re.DOTALL | re.MULTILINE)
 MOST_WORDS = 30_000  # of README and docs/ but for docs/making/
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
@@ -221,9 +224,7 @@ def implicit() -> Names:
 
 
 def sklearn() -> Names:
-    from sklearn.datasets import load_breast_cancer
-
-    frame = load_breast_cancer(as_frame=True)["data"].iloc[:150]
+    frame = load_breast_cancer(as_frame=True)["data"].iloc[:150, :12]
     return {"frame": frame.mask(np.random.default_rng(0).random(frame.shape) < 0.2)}
 
 
@@ -290,6 +291,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short trainings: the code is tested here, not what it reaches."""
     for name, steps in (("ratings", 2), ("completion", 60)):
         monkeypatch.setitem(PRESETS, name, shortened(PRESETS[name], steps))
+    whole = load_breast_cancer()
+    few = Bunch(data=whole.data[:60, :6], target=np.arange(60) % 2, feature_names=whole.feature_names[:6])
+    monkeypatch.setattr("sklearn.datasets.load_breast_cancer", lambda: few)
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +319,7 @@ def run_shell(block: Block) -> None:
 def code_of(page: Path, block: Block) -> str:
     """The code of a block, "" where it is a cell that runs when the site is built."""
     if block.language == "python":
-        return block.text
+        return block.text.replace(*FEWER_TRIALS)
     text = CELL_HEAD.sub(lambda head: "\n" * head[0].count("\n"), block.text)
     for long, short in SHORTER.get(name_of(page), ()):
         text = text.replace(long, short)
@@ -371,7 +375,7 @@ def cells(notebook: Path) -> list[str]:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("default")
-def test_a_notebook_runs_by_itself_and_leaves_nothing_behind(notebook, empty):
+def test_a_notebook_runs_by_itself_and_leaves_nothing_behind(notebook, empty, quick):
     names: Names = {"__name__": "notebook"}
     for place, code in enumerate(cells(notebook)):
         exec(compile(code, f"{notebook.name}, cell {place}", "exec"), names)
@@ -384,6 +388,7 @@ def test_a_notebook_runs_by_itself_and_leaves_nothing_behind(notebook, empty):
 def test_a_notebook_without_its_extra_ends_with_a_line_that_names_it(name, lacking, extra, empty):
     """In a process of its own, in which the extra cannot be imported."""
     code = "\n".join([WITHOUT.format(lacking), *cells(ROOT / f"docs/notebooks/{name}.ipynb")])
+    code = code.replace("AIR.for_completion(random_state=0)", "AIR.for_completion(random_state=0, n_epochs=9)")
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=empty)
     assert ended.returncode == 1
     assert f"[{extra}]" in ended.stderr.splitlines()[-1]

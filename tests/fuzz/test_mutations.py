@@ -2,7 +2,6 @@
 
 import contextlib
 import warnings
-from random import Random
 
 import numpy as np
 import pytest
@@ -14,11 +13,9 @@ pytest.importorskip("implicit")
 pytest.importorskip("h5py")
 pytest.importorskip("optuna")
 
-from attacks.fuzz import Count, _read_one, fuzzed_readers
-from attacks.mutations import mutated
-from attacks.readers import Loader, Workplace, all_readers
+from attacks.readers import Workplace, all_readers
 
-from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
+from air_recsys.exceptions import AirRecsysError, ModelFileError
 from air_recsys.models import Recommender
 
 LOADERS = all_readers()
@@ -39,41 +36,6 @@ def test_no_reader_ends_in_another_error(tmp_path_factory, name, number):
 
 
 PLACES: dict[str, Workplace] = {}
-
-
-@pytest.mark.parametrize(("form", "content"), [("text", b"a,b\n1,2\n"), ("json", b'{"a": [1, 2]}')])
-def test_the_same_seed_breaks_alike(form, content):
-    broken = {mutated(content, form, Random(seed)) for seed in range(30)}
-    assert broken == {mutated(content, form, Random(seed)) for seed in range(30)}
-    assert len(broken) > 15
-
-
-def test_every_input_is_counted(tmp_path):
-    names = ["titles, CSV", "registry of data sets"]
-    rows, notes = fuzzed_readers(60, 0, names, tmp_path / "kept")
-    assert [row["reader"] for row in rows] == names
-    for row in rows:
-        assert row["inputs"] == row["accepted"] + row["refused"]
-    assert sum(row["inputs"] for row in rows) == 60
-    assert notes == []
-    assert not (tmp_path / "kept").exists()
-    with pytest.raises(ParameterError, match="a reader must be one of"):
-        fuzzed_readers(1, 0, ["none"])
-
-
-def test_an_unexpected_error_is_counted_and_its_input_kept(tmp_path):
-    def load(folder):
-        if folder.joinpath("a.txt").read_text("latin-1") != "a,b":
-            raise KeyError("not ours")
-
-    reader = Loader("fragile", "text", lambda folder: folder.joinpath("a.txt").write_text("a,b"), load)
-    place, count = Workplace(reader, tmp_path / "files", 0), Count()
-    for number in range(20):
-        _read_one(reader, place.broken(number), number, count, tmp_path / "kept")
-    assert count.unexpected > 10
-    assert count.accepted + count.unexpected == 20
-    assert len(list((tmp_path / "kept").iterdir())) == len(count.found) == 5
-    assert "KeyError: 'not ours'" in count.found[0]
 
 
 # -------------------------------------------------------------------- model files, one fault at a time

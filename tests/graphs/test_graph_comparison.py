@@ -56,14 +56,6 @@ def test_similarities_agree_as_defined(graph, similarity, container):
     near(graph.similarity_to(container(similarity)), expected_agreement(graph, similarity))
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8])
-def test_similarities_may_be_of_any_type(graph, similarity, dtype):
-    values = (200 * (similarity > 0.5)).astype(dtype)
-    expected = expected_agreement(graph, values.astype(float))
-    near(graph.similarity_to(sp.csr_array(values)), expected)
-    near(graph.similarity_to(values), expected)
-
-
 def test_a_table_of_similarities_may_stand_in_any_order_and_know_others_or_not_all(graph, similarity):
     order = np.random.default_rng(0).permutation(25)
     table = pd.DataFrame(similarity, graph.ids, graph.ids)

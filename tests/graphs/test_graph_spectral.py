@@ -130,17 +130,6 @@ def test_components_look_as_they_do_alone_and_their_area_goes_with_their_nodes(n
     np.testing.assert_allclose(scales, scales[0])
 
 
-def test_boxes_stand_in_rows_side_by_side_the_largest_first():
-    sizes = [16, 9, 9, 4, 4, 1, 1, 1]
-    found = cliques(*sizes).spectral_coordinates()
-    ends = np.cumsum(sizes)
-    centres = np.array([found[end - size : end].mean(axis=0) for size, end in zip(sizes, ends, strict=True)])
-    # Boxes have sides of 8, 6, 6, 4, 4, 2, 2 and 2, and rows are at most as long as the square of their area, 13.4.
-    places = [[4, 4], [3, 11], [9, 11], [2, 16], [6, 16], [9, 15], [11, 15], [1, 19]]  # to the right, and down
-    unit = (centres[2] - centres[1])[0] / 6
-    np.testing.assert_allclose((centres - centres[0]) / [unit, -unit], np.subtract(places, places[0]), atol=1e-6)
-
-
 def test_many_components_fill_a_square_and_not_a_line_but_for_one_dimension():
     found = cliques(*[1] * 100).spectral_coordinates()
     assert len(np.unique(found.round(9), axis=0)) == 100
@@ -243,15 +232,6 @@ def test_many_groups_are_all_found_and_more_may_be_asked_for_than_are_looked_for
     assert same_partition(graph.communities(method="spectral", n_communities=20).tolist(), groups.tolist())
     found = SimilarityGraph(ring_of_cliques(40), range(160)).communities(method="spectral", n_communities=40)
     assert same_partition(found.tolist(), np.repeat(range(40), 4).tolist())
-
-
-@pytest.mark.parametrize(("rings", "apart"), [([31], True), ([32], False), ([16, 16], True), ([16, 17], False)])
-def test_the_gap_may_ask_for_thirty_communities_more_than_components(rings, apart):
-    graph = SimilarityGraph(scipy.linalg.block_diag(*map(ring_of_cliques, rings)), range(4 * sum(rings)))
-    assert graph.components().nunique() == len(rings)
-    found = graph.communities(method="spectral").nunique()
-    assert (found == sum(rings)) == apart
-    assert found <= 30 + len(rings)
 
 
 def test_of_components_alike_the_first_are_cut():

@@ -90,14 +90,6 @@ def test_unusable_matrices_and_ids_are_named(adjacency, ids, message):
         SimilarityGraph(adjacency, ids)
 
 
-def test_the_repr_says_what_there_is():
-    assert repr(films()) == (
-        "SimilarityGraph(4 items, 2 edges, 1 isolated, 2 components, weights 0.1..0.333, labelled by 'title')"
-    )
-    assert repr(SimilarityGraph(np.zeros((0, 0)), [])) == "SimilarityGraph(0 nodes, 0 edges, 0 isolated, 0 components)"
-    assert repr(SimilarityGraph([[0.0]], ["x"])) == "SimilarityGraph(1 node, 0 edges, 1 isolated, 1 component)"
-
-
 # -------------------------------------------------------------------- neighbours
 
 
@@ -172,15 +164,6 @@ def test_ids_stand_in_the_index_or_in_a_column_named_like_the_kind(column):
     graph = SimilarityGraph(PAIR, ["b", "a"], "item").with_attributes(given, label="title")
     assert graph.labels.tolist() == ["B", "A"]
     assert graph.attributes.columns.tolist() == ["title"]
-
-
-def test_with_attributes_replaces_them_and_keeps_the_edges():
-    graph = films()
-    bare = graph.with_attributes(pd.DataFrame({"colour": ["red"]}, index=[20]))
-    assert bare.label is None
-    assert bare.attributes.columns.tolist() == ["colour"]
-    assert graph.label == "title"
-    assert (bare.to_scipy() != graph.to_scipy()).nnz == 0
 
 
 @pytest.mark.parametrize(

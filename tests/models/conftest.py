@@ -18,3 +18,10 @@ def saved(content_of_a_model: bytes, tmp_path: Path) -> Path:
     path = tmp_path / "model.air"
     path.write_bytes(content_of_a_model)
     return path
+
+
+@pytest.fixture(autouse=True)
+def contract_draws_nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of the pages of the contract are made and not drawn, which takes seconds; tests/report draws them."""
+    if request.node.name.startswith("test_it_is_compared_"):
+        monkeypatch.setattr("air_recsys.report.document.inline_svg", lambda figure, label: "<svg></svg>")

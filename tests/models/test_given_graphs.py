@@ -89,7 +89,9 @@ def test_similarities_that_tell_something_win_on_hidden_ratings():
     assert f"item_graph_strength={found.item_graph_strength_:g}, RMSE" in found.search_line_
     assert error(found, KNOWN) < 0.95 * error(plain(), KNOWN)
     assert model().memory_plan(found.interactions_).total > model().memory_plan(plain().interactions_).total
-    auto = AIR.auto(random_state=0, device="cpu", n_factors=2).fit(ratings(), item_similarity=alike())
+    auto = AIR.auto(random_state=0, device="cpu", n_factors=2, search_budget=0.4).fit(
+        ratings(), item_similarity=alike()
+    )
     assert auto.item_graph_strength_ > 0
 
 

@@ -19,9 +19,9 @@ TRUTH = LEVELS[USER_GROUPS][:, ITEM_GROUPS]
 MASK = np.random.default_rng(0).random(TRUTH.shape) < 0.7
 
 FORMS = {
-    "dense": {"n_epochs": 3000, "learning_rate": 3e-3, "user_graph_reg": 1e-3, "item_graph_reg": 1e-3},
+    "dense": {"n_epochs": 2000, "learning_rate": 3e-3, "user_graph_reg": 1e-3, "item_graph_reg": 1e-3},
     "sparse": {"n_epochs": 4000, "graph_neighbors": 4},
-    "factor-width-sparse": {"n_epochs": 3000, "n_factors": 6, "learning_rate": 3e-3, "graph_neighbors": 4},
+    "factor-width-sparse": {"n_epochs": 2000, "n_factors": 6, "learning_rate": 3e-3, "graph_neighbors": 4},
 }
 
 

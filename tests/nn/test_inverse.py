@@ -50,7 +50,7 @@ FIT = """
 import hashlib, numpy as np
 from air_recsys import AIR
 seen = np.random.default_rng(0).random((700, 600)) < 0.05
-model = AIR.for_likes(settings={}, n_steps=5, device="cpu").fit(seen.astype(np.float32))
+model = AIR.for_likes(settings={}, n_steps=2, device="cpu").fit(seen.astype(np.float32))
 print(hashlib.sha256(model.recommend([*range(50)])["score"].to_numpy().tobytes()).hexdigest())
 """
 

@@ -60,6 +60,15 @@ def page(text):
     return Page(text)
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures that are made, and not drawn, which takes most of the time of a page."""
+    monkeypatch.setattr("air_recsys.report.document.inline_svg", lambda figure, label: "<svg></svg>")
+
+
+without_drawing = pytest.mark.usefixtures("undrawn")
+
+
 def written(model, tmp_path, **options):
     options = {"evaluate": False} | options
     return Page(write_report(model, tmp_path / "page.html", **options).read_text(encoding="utf-8"))
@@ -170,6 +179,7 @@ def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
     assert "The fit to the ratings." in plain.text
 
 
+@without_drawing
 def test_a_loaded_model_has_its_snapshots_and_without_any_the_page_says_so(model, tmp_path):
     loaded = AIR.load(model.save(tmp_path / "model.air"))
     assert "Communities of items through training" in sections.training_section(loaded)
@@ -225,6 +235,7 @@ def test_without_test_ratings_the_error_is_called_a_training_error(model, page):
     assert "show how well a model fits, and not how well it predicts" in page.text
 
 
+@without_drawing
 def test_test_ratings_are_compared_with_the_baselines(tmp_path):
     data = Interactions.from_frame(frame())
     split = random_holdout(data, 0.2, random_state=1)
@@ -265,6 +276,7 @@ def test_a_refit_holds_a_tenth_out_and_leaves_the_model_as_it_was(model):
         evaluate_model(model, frame(), refit=True)
 
 
+@without_drawing
 def test_interactions_get_ranking_measures():
     rng = np.random.default_rng(0)
     truth = np.kron(np.eye(2), np.ones((5, 6)))
@@ -314,6 +326,7 @@ def evaluation(fitted):
     return evaluate_model(*fitted)
 
 
+@without_drawing
 def test_the_first_sentences_hold_the_figures_and_the_page_has_its_order(fitted, evaluation):
     text = Page(summary_section(fitted[0], evaluation)).text
     own = evaluation.rows[0]
@@ -353,6 +366,7 @@ def test_a_difference_is_told_in_words(measure, gain, said):
     assert advantage_text(measure, Advantage("it", Interval(*gain))) == said
 
 
+@without_drawing
 def test_intervals_and_errors_are_in_tables_too(evaluation):
     calibration, errors = calibration_section(evaluation), errors_section(evaluation)
     assert calibration is not None
@@ -389,6 +403,7 @@ def test_strengths_and_effects_are_told():
     assert "<b>" not in found
 
 
+@without_drawing
 def test_likes_have_lists_in_the_place_of_errors():
     rng = np.random.default_rng(1)
     taken = (np.kron(np.eye(2), np.ones((10, 12))) > 0) & (rng.random((20, 24)) < 0.7)
@@ -416,6 +431,7 @@ def test_a_report_of_three_ratings_says_what_there_is(preset, tmp_path):
     assert " a item" not in text
 
 
+@without_drawing
 def test_a_report_measures_a_model_that_was_trained_quickly_and_says_why_it_does_not(fitted, tmp_path, monkeypatch):
     model = fitted[0]
     assert evaluate_model(model, refit=None).is_unseen
@@ -426,6 +442,7 @@ def test_a_report_measures_a_model_that_was_trained_quickly_and_says_why_it_does
     assert "was not fitted again to measure it, as that takes long" in told.notes[0]
 
 
+@without_drawing
 def test_communities_have_the_names_of_the_explorer(tmp_path):
     films = pd.DataFrame({"title": [f"film {i}" for i in range(24)], "genre": ["War"] * 12 + ["Comedy"] * 12})
     model = AIR.for_ratings(**FAST).fit(rated(30, 24))

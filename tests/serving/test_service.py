@@ -180,7 +180,7 @@ def test_threads_get_the_answers_that_one_gets(model):
     """Of a service that has computed nothing yet, so that threads meet in what is made once."""
     users, items = model.interactions_.user_ids.tolist(), model.interactions_.item_ids.tolist()
     calls = []
-    for number in range(160):
+    for number in range(50):
         user, item = users[number % len(users)], items[number % len(items)]
         calls += [
             ("recommend", (user, 1 + number % 12)),

@@ -193,45 +193,37 @@ def test_many_mixed_requests_of_several_clients(server):
 
 
 @PROC
-def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkeypatch):
+def test_processes_answer_alike_and_end_with_the_one_that_started_them_or_together(files, tmp_path, monkeypatch):
+    """What a killed one has left, the next start clears."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     model = files / "again.air"
     model.write_bytes((files / "ratings.air").read_bytes())
     expected = Recommender.load(model).recommend("u3", 5)["item"].tolist()
     server = Running(model, "--port", 0, "--workers", 2, "--titles", files / "titles.csv")
-    try:
-        model.write_bytes(b"")  # harms none: the processes have a copy of their own
-        for _ in range(20):
-            with httpx.Client(base_url=server.address, timeout=120) as client:
-                listed = of(client.get("recommend", params={"user": "u3", "n": 5}))["items"]
-            assert [row["item"] for row in listed] == expected
-        workers = below(server.process.pid)
-        assert len(workers) == 4
-        assert len(list(tmp_path.glob("air-recsys-serve-*"))) == 1
-    finally:
-        ended = server.end()
-    assert ended[:2] == (0, "stopped\n"), ended
-    assert list(tmp_path.iterdir()) == []
-    wait_for_the_end_of(workers)
-
-
-@PROC
-def test_processes_end_with_the_one_that_started_them_and_the_next_start_clears_their_copy(
-    files, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    server = Running(files / "likes.air", "--port", 0, "--workers", 2)
-    with httpx.Client(base_url=server.address, timeout=120) as client:
-        assert of(client.get("health"))["learned_from"] == "likes"
+    model.write_bytes(b"")  # harms none: the processes have a copy of their own
+    for _ in range(20):
+        with httpx.Client(base_url=server.address, timeout=120) as client:
+            listed = of(client.get("recommend", params={"user": "u3", "n": 5}))["items"]
+        assert [row["item"] for row in listed] == expected
     workers = below(server.process.pid)
+    assert len(workers) == 4
     server.process.kill()
     server.process.communicate(timeout=60)
     wait_for_the_end_of(workers)
     left = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
+    others = {path.name for path in tmp_path.iterdir()} - left  # of Python, which ended without a word
     again = Running(files / "likes.air", "--port", 0, "--workers", 2)
-    present = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
-    assert again.end()[0] == 0
+    try:
+        with httpx.Client(base_url=again.address, timeout=120) as client:
+            assert of(client.get("health"))["learned_from"] == "likes"
+        present = {path.name for path in tmp_path.glob("air-recsys-serve-*")}
+        workers = below(again.process.pid)
+    finally:
+        ended = again.end()
+    assert ended[:2] == (0, "stopped\n"), ended
     assert (len(left), len(present), left & present) == (1, 1, set())
+    assert {path.name for path in tmp_path.iterdir()} == others
+    wait_for_the_end_of(workers)
 
 
 @pytest.mark.parametrize(

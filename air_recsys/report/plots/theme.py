@@ -70,6 +70,9 @@ def weight_colors() -> Colormap:
 @contextmanager
 def inked(figure: Figure, color: str) -> Iterator[None]:
     """Give everything that has the colour `ink` another one within the block."""
+    if color == ink():
+        yield
+        return
     _recolor(figure, ink(), color)
     try:
         yield

@@ -274,7 +274,7 @@ def slow(self, *data, callbacks=(), **options):
     return train(self, *data, callbacks=callbacks, **options)
 AIR.train_by = slow
 for name in seen:
-    threading.Thread(target=search, name=name, kwargs=dict(storage=f"{storage}/{{name}}.db", n_trials=4)).start()
+    threading.Thread(target=search, name=name, kwargs=dict(storage=f"{storage}/{{name}}.db", n_trials=3)).start()
 """
 
 
@@ -289,17 +289,17 @@ def test_a_killed_search_goes_on(tmp_path):
         time.sleep(0.2)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    whole = search(n_trials=4)
+    whole = search(n_trials=3)
     for storage, n_left in ((tmp_path / "first.db", 1), (tmp_path / "third.db", 3)):
         left = optuna.load_study(study_name="air_recsys", storage=f"sqlite:///{storage}").trials
         assert [trial.state for trial in left].count(TrialState.RUNNING) == 1
         assert len(left) >= n_left
-        resumed = search(storage=storage, n_trials=4)
-        assert len(ended(resumed.study)) == 4
+        resumed = search(storage=storage, n_trials=3)
+        assert len(ended(resumed.study)) == 3
         assert [trial.state for trial in resumed.study.trials].count(TrialState.FAIL) == 1
         assert not [trial for trial in resumed.study.trials if trial.state == TrialState.RUNNING]
         assert history(resumed) == history(whole)
-        assert len(resumed.trials()) == 4
+        assert len(resumed.trials()) == 3
 
 
 @pytest.fixture(scope="module")

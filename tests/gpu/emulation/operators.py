@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map
 
 from emulation import tensors
 from emulation.machine import machine, site
@@ -58,9 +57,9 @@ class Call:
 
     def run(self, place: torch.device) -> Any:
         """Run on the CPU, and wrap what comes out for `place`."""
-        kwargs = tree_map(tensors.unwrapped, self.kwargs)
+        kwargs = tensors.mapped(tensors.unwrapped, self.kwargs)
         kwargs |= {name: value for name, value in (("device", _CPU), ("pin_memory", False)) if kwargs.get(name)}
-        args, graph = tree_map(tensors.unwrapped, self.args), machine().graph
+        args, graph = tensors.mapped(tensors.unwrapped, self.args), machine().graph
         if graph is not None:
             graph.check(self.name, machine().generator)
             graph.keep(self.func, args, kwargs)
@@ -75,7 +74,7 @@ class Call:
             known = wrappers.get(id(value))
             return tensors.DeviceTensor(value, place) if known is None else known
 
-        return tree_map(wrapped, found)
+        return tensors.mapped(wrapped, found)
 
     def indices(self) -> list[torch.Tensor]:
         """Return the indices of an operator that has some, which may be on the CPU if what they index is not."""

@@ -12,7 +12,6 @@ from unittest import mock
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
 
 from emulation import graphs, operators, tensors
 from emulation.machine import DeviceContext, Machine, machine, switched_on
@@ -83,7 +82,8 @@ class _Functions(TorchFunctionMode):
         state, kwargs = machine(), dict(kwargs or {})
         if isinstance(kwargs.get("device"), str):
             kwargs["device"] = torch.device(kwargs["device"])
-        args, kwargs = tuple(map(_numbered, args)), {name: _numbered(value) for name, value in kwargs.items()}
+        if "device" in kwargs or any(isinstance(value, torch.device) for value in args):
+            args, kwargs = tuple(map(_numbered, args)), {name: _numbered(value) for name, value in kwargs.items()}
         if kwargs.get("generator") is None:
             return func(*args, **kwargs)
         state.generator = kwargs["generator"]
@@ -98,6 +98,11 @@ def _numbered(value: Any) -> Any:
 
 
 class _Operators(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave out what keeps `torch.compile` away, which nothing here calls and every operator would pay for."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return operators.dispatch(func, args, kwargs or {})
 
@@ -114,7 +119,7 @@ def _vjp(func: Any, *primals: Any) -> Any:
 
     def pulled(*gradients: Any) -> Any:
         found = pull_back(*map(tensors.unwrapped, gradients))
-        return tree_map(lambda one: tensors.DeviceTensor(one, devices[0]), found)
+        return tensors.mapped(lambda one: tensors.DeviceTensor(one, devices[0]), found)
 
     return func(*primals), pulled
 
