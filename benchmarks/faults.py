@@ -7,6 +7,7 @@ from typing import Any
 
 from attacks.flips import flipped_bits
 from attacks.fuzz import fuzzed_readers
+from attacks.kills import killed_trainings
 from attacks.live import threads_on_a_model
 from attacks.paths import refused_commands
 from attacks.reading import misread_files
@@ -15,7 +16,7 @@ from attacks.signals import signalled_commands
 
 from benchmarks.harness import Found
 
-_OF_ALL = {"peak GiB": max}  # other numbers are summed
+_OF_ALL = {"peak GiB": max, "earliest epoch": min, "latest epoch": max}  # other numbers are summed
 
 
 def bench_fuzz(seed: int, *, inputs: int, readers: list[str], keep: str) -> Found:
@@ -26,6 +27,11 @@ def bench_fuzz(seed: int, *, inputs: int, readers: list[str], keep: str) -> Foun
 def bench_flips(seed: int, *, flips: int, formats: list[str]) -> Found:
     """Flip one bit of a valid file at a time, and read it."""
     return _told(flipped_bits(flips, seed, formats))
+
+
+def bench_kills(seed: int, *, kills: int) -> Found:
+    """Kill trainings at random moments, and let them go on."""
+    return _told(killed_trainings(kills, seed))
 
 
 def bench_signals(seed: int, *, runs: int) -> Found:

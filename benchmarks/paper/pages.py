@@ -68,7 +68,7 @@ def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> st
     figures : str
         Folder of the figures as the page shall name it.
     shown : collection of str
-        Names of the figures that are in that folder.
+        Names of the figures that are in that folder; of the others the page says what writes them.
 
     Raises
     ------
@@ -125,6 +125,8 @@ def _section(name: str, table: dict[str, Any], figures: str, shown: Collection[s
     lines = [f"## {title}", "", f"{command}: {markdown_text(table['protocol'])}.", ""]
     if name in shown:
         lines += [f"![{title}]({figures}/{name}.png)", ""]
+    elif name.startswith("fig-") and again:
+        lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
     if name == "table1":
         lines += ["NMAE, ours (published):", "", markdown_table(pivot(table["rows"]), None), ""]
     lines += [markdown_table(table["rows"], _COLUMNS.get(name)), ""]

@@ -1,4 +1,4 @@
-"""Recipes: the runs of a table as data (TOML files in the folder beside this module).
+"""Recipes: the runs of a table or figure as data (TOML files in the folder beside this module).
 
 A file has a title and rows; what stands above the rows holds for all of them. A row has data, a mask, seeds, what the
 paper prints, and systems with their settings, those of ``settings.toml`` and their own.
@@ -22,7 +22,7 @@ _SETTINGS = "settings"
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """One row of a table.
+    """One row of a table or one panel of a figure.
 
     Attributes
     ----------
@@ -39,6 +39,8 @@ class Recipe:
         "drawn" is data that a seed draws as a whole, see `benchmarks.paper.scarce`.
     published : mapping of str to float
         Printed NMAE of each system.
+    keep : sequence of str
+        Results to keep beside the errors: "curves", "graphs".
     note : str
         Details that the paper leaves open or that its program does otherwise.
     """
@@ -51,6 +53,7 @@ class Recipe:
     mask: str = "random"
     missing: float = 0.0
     published: Mapping[str, float] = field(default_factory=dict)
+    keep: Sequence[str] = ()
     note: str = ""
 
 
@@ -59,14 +62,14 @@ def content_of(name: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> content_of("untouched")["title"]
-    'Untouched presets'
+    >>> content_of("fig-depth")["title"]
+    'Error over training at depth 2, 3, 4'
     """
     return read_toml(_FOLDER / f"{name}.toml")
 
 
 def recipes_of(group: str, rows: Sequence[str] = ()) -> list[Recipe]:
-    """The recipes of a table, or those of some rows.
+    """The recipes of a table or figure, or those of some rows.
 
     Examples
     --------

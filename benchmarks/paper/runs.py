@@ -57,12 +57,14 @@ class Run(NamedTuple):
         """The file of this run: a name that changes with all that the result depends on, and nothing else."""
         recipe = asdict(self.recipe)
         settings = dict(self.recipe.systems[self.system])
-        needed = {key: recipe[key] for key in ("data", "mask", "missing")}
+        if (source := settings.get("graphs_of")) is not None:
+            settings["graphs_of"] = dict(self.recipe.systems[source])
+        needed = {key: recipe[key] for key in ("data", "mask", "missing", "keep")}
         needed |= {"settings": settings, "seed": self.seed}
         needed |= {"quick": options.quick, "validation": options.validation, "version": metadata.version("air-recsys")}
         digest = hashlib.sha256(json.dumps(needed, sort_keys=True, default=str).encode()).hexdigest()[:12]
         system = "".join(letter if letter.isalnum() else "-" for letter in self.system)
-        return options.folder / f"{self.recipe.data}-{self.recipe.mask}-{system}-{self.seed}-{digest}.json"
+        return options.folder / f"{self.recipe.data}-{self.recipe.mask}-{system}-{self.seed}-{digest}.npz"
 
 
 def all_runs(recipes: Sequence[Recipe], seeds: Sequence[int] | None = None, systems: Sequence[str] = ()) -> list[Run]:
@@ -87,17 +89,10 @@ def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Out
     done = {run: Outcome.read(run.path(options)) for run in runs if run.path(options).is_file()}
     missing = [run for run in runs if run not in done]
     _check_data(missing, options)
+    # A run that starts from another one's graphs has to wait for it.
+    missing.sort(key=lambda run: "graphs_of" in run.recipe.systems[run.system])
     for run in tqdm(missing, initial=len(done), total=len(runs), unit="run", desc=title):
-        outcome = run_system(
-            run.recipe,
-            dict(run.recipe.systems[run.system]),
-            run.seed,
-            root=options.root,
-            validation=options.validation,
-            quick=options.quick,
-            device=options.device,
-        )
-        outcome.write(run.path(options))
+        _execute(run, options)
     return {run: done[run] if run in done else Outcome.read(run.path(options)) for run in runs}
 
 
@@ -110,6 +105,24 @@ def _check_data(runs: list[Run], options: Options) -> None:
         observed_entries(recipe, case, options.root, seed=0)
         if case.picture:
             import_extra("skimage.metrics", "images")
+
+
+def _execute(run: Run, options: Options) -> None:
+    settings = dict(run.recipe.systems[run.system])
+    graphs = None
+    if (source := settings.pop("graphs_of", None)) is not None:
+        graphs = Outcome.read(Run(run.recipe, source, run.seed).path(options)).arrays
+    outcome = run_system(
+        run.recipe,
+        settings,
+        run.seed,
+        root=options.root,
+        validation=options.validation,
+        quick=options.quick,
+        device=options.device,
+        graphs=graphs,
+    )
+    outcome.write(run.path(options))
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys.images import patch_mask
-from benchmarks.paper import cases, runs, systems
+from benchmarks.paper import cases, figures, runs, systems
 from benchmarks.paper.cases import Case
 from benchmarks.paper.recipes import Recipe
 from benchmarks.paper.runs import Options, Run
@@ -45,7 +45,7 @@ def ring(size: int) -> sp.csr_array:
 
 def use_small_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-ins in the place of all data and masks of files."""
-    for module in (systems, runs):
+    for module in (systems, runs, figures):
         monkeypatch.setattr(module, "load_case", small_case)
     monkeypatch.setattr(cases, "patch_mask", lambda shape: patch_mask(shape, [(2, 5, 3, 7)]))
     monkeypatch.setattr(cases, "texture_mask", lambda root, size: small_texture())
@@ -67,6 +67,7 @@ def small_recipe(**changes: Any) -> Recipe:
         seeds=(0, 1),
         systems={"AIR": AIR, "KNN": {"model": "KNN", "n_neighbors": 3}},
         published={"AIR": 0.1},
+        keep=("curves",),
     )
     return dataclasses.replace(recipe, **changes)
 

@@ -16,21 +16,22 @@ from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataWarning, ParameterError
 from air_recsys.metrics import ndcg_at_k
-from air_recsys.models.graph_ranker.hidden import hidden_parts
-from air_recsys.models.graph_ranker.inputs import interaction_pattern
+from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy import cold_lists
 from benchmarks.accuracy import ranking_systems as of_systems
-from benchmarks.accuracy.experiments import published_figures
+from benchmarks.accuracy.experiments import experiment, published_figures
 from benchmarks.accuracy.kinds import made_events
 from benchmarks.accuracy.peers import autoencoders
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE, ByUsers
 from benchmarks.accuracy.peers.described import ContentNeighbors, HybridFactors
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
+from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, ranking, user_ndcg
 from benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
-from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems
+from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems, systems_by_default
 from benchmarks.accuracy.searches import Selection
+from benchmarks.harness import read_cases
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,19 @@ def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold, data, m
         assert bool(settings) == (name == "GraphRanker" or name in grids)
 
 
+def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
+    assert "EASE" in systems_by_default("ml-1m")
+    assert "EASE" not in systems_by_default("gowalla")
+    told = ranking_systems("ml-1m")["EASE"].settings
+    assert "of decay=250 | 500 | 1000 | 2000, and of single steps from the best within decay 8..8000" in told
+    gowalla = ranking_systems("gowalla")
+    assert gowalla["EASE"].settings == "written from its paper, decay=200"
+    assert "n_factors=256, weight=0.3: the settings" in gowalla["GF-CF by convention"].settings
+    assert "the best on a random hidden fifth" in gowalla["GF-CF"].settings
+    assert "implicit BPR" in gowalla
+    assert "implicit BPR" not in systems_by_default("ml-1m", new_users=True)  # makes no lists of new users
+
+
 def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
     tried, users = (1e-3, 1e6, 5.0), users_asked(fold)
     found = Selection(EASE, {"decay": tried}).fit(fold.train)
@@ -153,6 +167,71 @@ def test_a_search_leaves_settings_without_any_hit(fold, monkeypatch):
     monkeypatch.setattr(fails, "lists", lambda users, n: np.full((users.size, n), -1))
     found = Selection(lambda decay: fails if decay == 1 else EASE(decay), {"decay": (1.0, 5.0)}).fit(fold.train)
     assert (found.figures_[1.0,], found.settings_) == (0.0, {"decay": 5.0})
+
+
+def test_ladders_hold_the_settings_of_all_grids():
+    for data in experiment("ranking")["set"]:
+        for name, grid in grids_of(data).items():
+            for setting, ladder in LADDERS[name].items():
+                assert set(grid[setting]) <= set(ladder), (name, setting)
+                assert list(ladder) == sorted(set(ladder))
+
+
+def test_for_the_future_all_searches_hide_the_latest_part(fold):
+    system = ranking_systems("ml-100k-time")
+    assert "validation='time'" in system["GraphRanker"].settings
+    assert "the best on the hidden latest three fifths of the training items" in system["EASE"].settings
+    data = fold.train
+    times = np.random.default_rng(0).permutation(data.n_ratings)
+    pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
+    timed = Interactions(*pairs, timestamps=times)
+    tried = (1e-3, 5.0)
+    found = Selection(EASE, {"decay": tried}, validation="last").fit(timed)
+    shown, hidden = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)[1:3]
+    for (decay,), figure in found.figures_.items():
+        model, asked = EASE(decay).fit(Interactions.from_csr(shown)), np.flatnonzero(np.diff(hidden.indptr))
+        assert ndcg_at_k(model.lists(asked, 20), hidden[asked], 20) == figure
+    inner = validation_part(fold._replace(train=timed), kind="time")
+    later, earlier = inner.test.timestamps, inner.train.timestamps
+    assert later is not None
+    assert earlier is not None
+    assert later.min() > earlier.max()
+
+
+def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_of_each_user(fold, at_once):
+    in_order, plain = ranking_systems("gowalla-order"), ranking_systems("gowalla")
+    assert [name for name in in_order if "half-lives" not in name] == list(plain)
+    assert "validation='last'" in in_order["GraphRanker"].settings
+    assert "the best on the hidden latest fifth of each user's training items of" in in_order["GF-CF"].settings
+    for name in plain:
+        if "by convention" in name:
+            assert in_order[name].settings == plain[name].settings
+    data = fold.train
+    pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
+    timed = Interactions(*pairs, timestamps=np.random.default_rng(0).permutation(data.n_ratings))
+    inner = validation_part(fold._replace(train=timed), kind=RANKING_SETS["gowalla-order"].kind)
+    part = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)
+    np.testing.assert_array_equal(inner.test.to_csr().toarray(), part.hidden.toarray())
+    means, _ = bench_ranking("gowalla-order", inner, {"popular": System(Popularity().fit, "")})
+    assert "tested: the latest fifth of each user's of the training items" in means.protocol
+    means, _ = bench_ranking("gowalla-order", fold, {"popular": System(Popularity().fit, "")})
+    assert [row["system"] for row in means.rows[1:]] == [name for name, _ in published_figures("ranking", "gowalla")]
+
+
+def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
+    _, default, cases = read_cases("ranking")
+    others = {name for name in cases if name.startswith(("rated-", "kinds-")) or name.endswith("-cold")}
+    assert set(cases) - others == set(RANKING_SETS)
+    assert {"gowalla-order", "yelp2018-order", "games-last"} == set(RANKING_SETS) - set(default)
+    for name in ("gowalla", "yelp2018"):
+        folder = tmp_path / "implicit" / name
+        folder.mkdir(parents=True)
+        (folder / "train.txt").write_text("0 2 1\n1 1 0 2\n")
+        (folder / "test.txt").write_text("0 0\n")
+        train = RANKING_SETS[f"{name}-order"].load(tmp_path).train
+        assert train.timestamps is not None
+        assert sorted(train.timestamps) == pytest.approx([1 / 3, 1 / 2, 2 / 3, 1, 1])
+        assert RANKING_SETS[name].load(tmp_path).train.timestamps is None
 
 
 def test_for_new_users_all_searches_hold_users_out(fold):
@@ -257,6 +336,21 @@ def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, 
     found, expected = lists_of_new_users(model, rows, 3), lists_of(model, fold.train, users, 3)
     assert (found == expected).mean() > 0.99
     assert not any(rows[user, item] for user, items in enumerate(found) for item in items)
+
+
+@pytest.mark.parametrize(
+    ("how", "title"),
+    [({}, ""), ({"validation": True}, "a validation part of "), ({"new_users": True}, "new users of ")],
+)
+def test_a_case_has_the_tables_of_its_part(fold, at_once, monkeypatch, how, title):
+    monkeypatch.setitem(RANKING_SETS, "lastfm", RANKING_SETS["lastfm"]._replace(load=lambda root: fold))
+    given = {"systems": ["Popularity"], "validation": False, "new_users": False, "settings": {}} | how
+    tables = ranking(None, 3, 1, "lastfm", **given)
+    assert [table.title for table in tables] == [
+        f"Lists on {title}Last.fm{end}" for end in ("", ": intervals and catalogue")
+    ]
+    assert "seed 3" in tables[0].protocol
+    assert ("held out of the training" in tables[0].protocol) is ("new_users" in how)
 
 
 def test_lists_of_hidden_items_and_for_hidden_users_are_measured(monkeypatch):

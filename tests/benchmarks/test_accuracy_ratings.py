@@ -4,15 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys import Interactions
+from air_recsys import AIR, Interactions
 from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation.experiment import ask_ratings, check_sealed, rated_pairs
 from air_recsys.evaluation.folds import cross_validation_folds
 from air_recsys.evaluation.system import System
+from air_recsys.evaluation.systems import AIR_SETTINGS
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models import BiasModel
+from air_recsys.solvers import Adam
 from benchmarks.accuracy import ratings_data
+from benchmarks.accuracy.experiments import published_figures
 from benchmarks.accuracy.ratings import (
     bench_ratings,
     chosen_systems,
@@ -21,7 +24,7 @@ from benchmarks.accuracy.ratings import (
     systems_with_features,
     systems_with_times,
 )
-from benchmarks.accuracy.ratings_data import RATING_SETS, known_tables, validation_fold
+from benchmarks.accuracy.ratings_data import RATING_SETS, check_times, chosen_folds, known_tables, validation_fold
 
 SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
 FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}
@@ -58,6 +61,36 @@ def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_
     assert "validation" in inner.title
 
 
+def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_once):
+    class Sampler(BiasModel):
+        knows_deviations_ = True
+
+        def predict(self, user_ids, item_ids, return_std=False, **how):
+            mean = super().predict(user_ids, item_ids, **how)
+            return mean, np.full(mean.size, 100.0)
+
+    report = bench_ratings("douban", folds, {"wide": System(Sampler().fit, "of ours")})
+    assert report.rows[0]["inside 90 %"] == 1
+    expected = (
+        "wide: of ours; inside of its 90 % intervals are 100.0, 100.0, 100.0 % of the test ratings of the single"
+    )
+    assert report.notes == [f"{expected} folds"]
+
+
+@pytest.mark.parametrize("name", RATING_SETS)
+def test_published_figures_are_labelled_and_stand_once(name):
+    figures = published_figures("ratings", name)
+    assert len({system for system, _ in figures}) == len(figures) >= 2
+    for _, row in figures:
+        assert list(row) == ["published rmse", "published protocol"]
+        assert 0.7 < row["published rmse"] < 1
+
+
+def test_a_task_without_published_figures():
+    with pytest.raises(ParameterError, match=r"expected a file of .*published_ratings.*, found 'published_weather'"):
+        published_figures("weather", "ml-1m")
+
+
 # -------------------------------------------------------------------- splits
 
 
@@ -69,6 +102,13 @@ def test_a_validation_part_is_of_the_training_part(folds):
     assert not (pairs(inner.train) | pairs(inner.test)) & pairs(fold.test)
     assert inner.test.n_ratings / fold.train.n_ratings == pytest.approx(1 / 3, abs=1e-3)
     assert pairs(inner.test) != pairs(other.test)
+
+
+def test_folds_are_chosen_by_name(folds):
+    assert chosen_folds(folds, []) == folds
+    assert chosen_folds(folds, ["fold 2"]) == [folds[1]]
+    with pytest.raises(ParameterError, match="folds must be one of 'fold 1', 'fold 2', 'fold 3', found 'u1'"):
+        chosen_folds(folds, ["u1"])
 
 
 @pytest.mark.data
@@ -108,6 +148,29 @@ def test_users_and_items_without_training_ratings_are_no_obstacle(name):
     assert np.isfinite(predicted).all()
 
 
+def test_a_system_gets_its_settings_and_the_changes(monkeypatch):
+    monkeypatch.setitem(AIR_SETTINGS, "AIR wide", {"solver": "adam", "n_factors": 7, "depth": 2})
+    data = Interactions.from_dense(np.array([[5.0, 3, 1], [4, 2, np.nan]]))
+    systems = rating_systems("douban", {"n_factors": 1, "n_epochs": 3}, seed=5)
+    assert systems["AIR wide"].settings == "AIR.for_ratings(solver='adam', n_factors=1, depth=2, n_epochs=3)"
+    model = systems["AIR wide"].train(data)
+    assert isinstance(model, AIR)
+    assert isinstance(model.solver, Adam)
+    assert (model.n_factors, model.solver.depth, model.solver.n_epochs, model.random_state) == (1, 2, 3, 5)
+
+
+def test_each_system_gets_the_changes_that_it_reads():
+    systems = rating_systems("douban", {"n_factors": 1, "n_sweeps": 4, "n_epochs": 3})
+    assert systems["AIR"].settings == "AIR.for_ratings(n_factors=1, n_sweeps=4)"
+    assert systems["AIR langevin"].settings == "AIR.for_ratings(solver='langevin', n_factors=1, n_sweeps=4)"
+    assert systems["AIR adam"].settings == "AIR.for_ratings(solver='adam', n_factors=1, n_epochs=3)"
+    assert systems["DMF"].changed == ("n_factors", "n_epochs")
+    changed = rating_systems("douban", {"solver": "adam", "n_epochs": 3})["AIR"]
+    assert changed.settings == "AIR.for_ratings(solver='adam', n_epochs=3)"
+    for data, told in (("ml-1m", "rank 20, 200"), ("douban", "rank 10, 300")):  # as its authors take
+        assert told in rating_systems(data)["myFM Bayesian SVD++ flipped"].settings
+
+
 def test_systems_are_chosen_by_name_and_found_missing_before_any_work():
     systems = rating_systems("douban")
     assert list(chosen_systems(systems, ["Biases", "AIR"])) == ["AIR", "Biases"]
@@ -139,6 +202,11 @@ def test_systems_that_know_of_time_are_asked_for_the_times(at_once):
     system = every["AIR"]._replace(train=lambda shown: Asked().fit(shown))
     bench_ratings("ml-100k", parts, {"Asked": system, "AIR": every["AIR"]}, origin="made", timed=True)
     np.testing.assert_array_equal(asked[0], parts[0].test.timestamps)
+
+
+def test_sets_without_timestamps_have_no_times(folds):
+    with pytest.raises(ParameterError, match="times: expected ratings with timestamps, found none in 'made'"):
+        check_times("made", folds)
 
 
 def test_features_are_shown_to_those_that_read_them_and_named(folds, at_once, monkeypatch):

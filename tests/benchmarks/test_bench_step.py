@@ -8,7 +8,9 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.nn.build import Settings, build_objective, observations
-from benchmarks.paper.steps import bench_step
+from benchmarks.paper import steps as module
+from benchmarks.paper.recipes import content_of
+from benchmarks.paper.steps import bench_step, table2
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 
 STRENGTH = 0.03
@@ -100,3 +102,35 @@ def test_bench_step_is_a_table_of_positive_times():
 
 
 # ---------------------------------------------------------------- table 2
+
+
+def test_seconds_ratios_and_verdict(monkeypatch):
+    asked = []
+
+    def median_times(contenders, *how):
+        asked.append((*contenders, *how[:3]))
+        return {"DMF": 1e-3, "RDMF": 2e-3, "AIR": 1.83e-3}
+
+    monkeypatch.setattr(module, "median_times", median_times)
+    (report,) = table2(rounds=3, steps=5, device="cpu")
+    printed = content_of("table2")
+    assert asked == [("DMF", "RDMF", "AIR", 3, 5, "cpu")] * len(printed["rows"])
+    assert "device cpu; median of 3 rounds of 5 steps" in report.protocol
+    for row, seconds in zip(report.rows, printed["rows"], strict=True):
+        assert (row["m"], row["L"]) == (seconds["size"], seconds["depth"])
+        assert row["DMF, s for 10,000 steps"] == pytest.approx(10)
+        assert (row["RDMF/DMF"], row["AIR/DMF"]) == (2, 1.83)
+        for name in ("RDMF", "AIR"):
+            assert row[f"{name}/DMF, published"] == seconds[name] / seconds["DMF"]
+            assert row[f"{name}, published"] == seconds[name]
+    # As printed in the paper, to two decimals.
+    assert [round(row["AIR/DMF, published"], 2) for row in report.rows[:3]] == [1.89, 1.81, 1.69]
+    smaller = sum(row["AIR/DMF, published"] >= 1.83 for row in report.rows)
+    assert report.notes == [f"AIR/DMF no larger than published in {smaller} of 9 rows", printed["note"]]
+
+
+def test_the_contenders_differ_in_their_regularization_alone():
+    settings = module._SYSTEMS
+    assert settings["DMF"]["strengths"] == settings["RDMF"]["strengths"] == (0.0, 0.0)
+    assert settings["RDMF"]["tv_strength"] > 0
+    assert min(settings["AIR"]["strengths"]) > 0

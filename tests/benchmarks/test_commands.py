@@ -156,12 +156,13 @@ def no_work(monkeypatch, tmp_path):
         ("paper table1 rows=ic,dti", "rows must be of .*'barbara-random'.*, found 'dti'"),
         ("paper table1 systems=AIR,air", "systems must be of .*'AIR tuned'.*, found 'air'"),
         ("paper table1 seeds=two", "seeds must be numbers and ranges .*, found 'two'"),
-        ("paper table1 seeds=-1", "seeds must be numbers and ranges .*, found -1"),
+        ("paper fig-depth seeds=-1", "seeds must be numbers and ranges .*, found -1"),
         ("paper table1 validation=1", r"validation must be a number >= 0 and <= 0\.9, found 1"),
         ("paper untouched depth=2", "a parameter of paper untouched .*, found 'depth'"),
         ("paper table2 seeds=3", "a parameter of paper table2 .*, found 'seeds'"),
         ("paper table2 device=gpu", "device must be .*'gpu'"),
         ("paper table1 rows=ic device=cpu --data data", "ic_admat_dgc.txt.*dti/yamanishi"),
+        ("paper fig-heatmaps device=cpu --data data", "baboon.bmp.*AIR-Net"),
     ],
 )
 @pytest.mark.usefixtures("no_work")
@@ -172,6 +173,12 @@ def test_what_cannot_be_done_is_refused_before_any_work(line, message):
     assert ended.status == 1
     assert re.search(message, ended.err.splitlines()[-1])
     assert "Traceback" not in ended.err
+
+
+def test_a_fault_has_a_status(monkeypatch):
+    monkeypatch.setattr("benchmarks.faults.flipped_bits", lambda *_: [{"format": "a", "flips": 3, "silent": 1}])
+    ended = bench("faults flips")
+    assert (ended.status, "silent" in ended.out) == (1, True)
 
 
 def test_single_runs_are_written_and_not_printed_and_the_reports_are_made_of_the_results(tmp_path, monkeypatch):
@@ -207,6 +214,7 @@ def test_single_runs_are_written_and_not_printed_and_the_reports_are_made_of_the
         ("scale drug-targets n_drugs=80 n_targets=60 n_interactions=900", "n_drugs", [80]),
         ("faults flips flips=3 formats=model:~BiasModel", "format", ["model: BiasModel", "all"]),
         ("faults fuzz inputs=9 readers=['titles,~CSV']", "inputs", [9, 9]),
+        ("faults kills kills=1", "exact", [1, 1]),
     ],
 )
 def test_a_case_prints_its_table_and_writes_it(line, column, values, at_once, tmp_path):
@@ -223,14 +231,19 @@ def test_a_case_prints_its_table_and_writes_it(line, column, values, at_once, tm
 def test_rows_of_every_kind_on_real_data(data_root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     quick = ["--set", "quick=True", "--set", "device=cpu", "--data", data_root, "--json", "a.json"]
+    assert bench("paper fig-trajectories", *quick).status == 0
+    (first,) = read_json(tmp_path / "a.json")["reports"]
+    curves = read_json(tmp_path / "reproduction" / "fig-trajectories-curves.json")
+    assert set(curves) == {row["panel"] for row in first["rows"]}
+    monkeypatch.setattr(runs, "run_system", None)  # nothing is run again
+    assert bench("paper fig-trajectories", *quick).status == 0
+    assert read_json(tmp_path / "a.json")["reports"] == [first]
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
     ended = bench("paper table1 rows=gpcr systems=KNN", *quick)
     assert "(0.0409)" in ended.out
     assert "single runs" not in ended.out
-    first = read_json(tmp_path / "a.json")["reports"]
-    assert [len(table["rows"]) for table in first] == [1, 1, 1]
-    monkeypatch.setattr(runs, "run_system", None)  # nothing is run again
-    assert bench("paper table1 rows=gpcr systems=KNN", *quick).status == 0
-    assert read_json(tmp_path / "a.json")["reports"] == first
+    assert [len(table["rows"]) for table in read_json(tmp_path / "a.json")["reports"]] == [1, 1, 1]
     ended = bench("ratings ml-100k systems=Biases folds=u1", "--data", data_root)
     assert "`python -m benchmarks ratings ml-100k --set systems=Biases --set folds=u1`" in ended.out
     ended = bench("dti nr n_rounds=1 repetitions=1", "--data", data_root, "--json", "a.json")

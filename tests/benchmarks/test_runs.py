@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from reproduction_cases import AIR, options, small_recipe, use_small_cases
+from reproduction_cases import AIR, GIVEN, options, small_recipe, use_small_cases
 
 from air_recsys.exceptions import DataError, DataFileError, ParameterError
 from benchmarks.paper import runs
@@ -13,6 +14,10 @@ from benchmarks.paper.runs import Options, Run, all_runs, outcomes
 from benchmarks.paper.systems import Outcome
 
 KNN = {"model": "KNN", "n_neighbors": 3}
+GRAPHS = {
+    "late": GIVEN | {"graphs_of": "AIR", "graphs_at": 10},
+    "AIR": AIR | {"snapshot_epochs": [5, 10]},
+}
 
 
 @pytest.fixture
@@ -58,6 +63,7 @@ def test_the_path_changes_with_what_matters_and_with_nothing_else():
     others = [
         *(path(seed=1), path(quick=True), path(validation=0.1), path(validation=0.2), path(system="KNN")),
         *(path(small_recipe(mask="patch")), path(small_recipe(missing=0.4)), path(small_recipe(data="ic"))),
+        path(small_recipe(keep=("curves", "graphs"))),
         *(path(small_recipe(systems={"AIR": AIR | change})) for change in ({"n_epochs": 21}, {"depth": 2})),
     ]
     same = [
@@ -67,6 +73,8 @@ def test_the_path_changes_with_what_matters_and_with_nothing_else():
     ]
     assert len({path(), *others}) == 1 + len(others)
     assert {path(), *same} == {path()}
+    graphs = [small_recipe(systems=GRAPHS | {"AIR": GRAPHS["AIR"] | change}) for change in ({}, {"depth": 2})]
+    assert path(graphs[0], "late") != path(graphs[1], "late")  # those of another system
 
 
 # ---------------------------------------------------------------- nothing twice
@@ -134,3 +142,26 @@ def test_data_that_is_missing_is_told_before_any_work(calls, tmp_path, monkeypat
     with pytest.raises(DataError, match="no rank-5"):
         outcomes(chosen, how, "test")
     assert calls == []
+
+
+# ---------------------------------------------------------------- runs that take the graphs of another
+
+
+def test_a_system_that_takes_graphs_runs_after_the_other(tmp_path, monkeypatch):
+    use_small_cases(monkeypatch)
+    recipe = small_recipe(systems=GRAPHS, keep=("curves", "graphs"), seeds=(0,))
+    order, whole = [], runs.run_system
+
+    def watched(recipe, settings, seed, **how):
+        order.append((settings["model"], how["graphs"]))
+        return whole(recipe, settings, seed, **how)
+
+    monkeypatch.setattr(runs, "run_system", watched)
+    found = outcomes(all_runs([recipe]), options(tmp_path), "test")
+    assert [run.system for run in found] == ["late", "AIR"]
+    assert [model for model, _ in order] == ["AIR", "DirichletDMF"]
+    assert order[0][1] is None
+    given, kept = order[1][1], {run.system: outcome.arrays for run, outcome in found.items()}["AIR"]
+    assert set(given) == {f"{kind}_graph_{epoch}" for kind in ("user", "item") for epoch in (5, 10)}
+    for name, array in kept.items():
+        np.testing.assert_array_equal(given[name], array)

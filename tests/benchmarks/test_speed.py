@@ -41,6 +41,12 @@ def test_every_system_is_measured(at_once):
     assert last["rmse"] == pytest.approx(rows["AIR"]["rmse"], rel=1e-4)
 
 
+def test_a_system_is_measured_in_a_process_of_its_own():
+    found = bench_ratings(None, 1, 0, settings=SMALL, systems=["AIR"], gibbs_steps=1, planted=PLANTED)
+    assert found.facts["title"] == "900 planted ratings of 60 users and 40 items, a random tenth held out"
+    assert found.tables[0][0]["seconds"] > 0
+
+
 @pytest.mark.parametrize("settings", [SMALL, {}])
 def test_looking_at_the_test_ratings_changes_nothing(settings):
     fold = planted_split(*PLANTED, 0)
@@ -96,6 +102,14 @@ def test_a_training_on_planted_ratings_beats_biases(settings):
     assert row["peak_gib"] >= row["data_gib"] > 0
     if not settings:
         assert 0.85 < row["inside 90 %"] < 0.95
+
+
+def test_likes_come_in_groups_with_a_long_tail():
+    found = planted_likes(*LIKES, 0)
+    counts = np.sort(np.bincount(found.indices, minlength=LIKES[1]))[::-1]
+    assert counts[:40].sum() > 3 * counts[-40:].sum()
+    assert (planted_likes(*LIKES, 0) != found).nnz == 0
+    assert (planted_likes(*LIKES, 1) != found).nnz > 0
 
 
 def test_some_likes_of_some_users_are_hidden():

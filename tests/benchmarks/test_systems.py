@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproduction_cases import AIR, GIVEN, small_case, small_recipe, use_small_cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reproduction_cases import AIR, GIVEN, M, N, ring, small_case, small_recipe, use_small_cases
 
 from air_recsys import GlobalMean
 from air_recsys.exceptions import DataFileError
@@ -38,7 +40,7 @@ def small(monkeypatch):
 
 
 def run(chosen, data="rank-5", seed=0, mask="random", root=None, **how):
-    recipe = small_recipe(data=data, mask=mask)
+    recipe = small_recipe(data=data, mask=mask, keep=("curves", "graphs"))
     return run_system(recipe, chosen, seed, root=root, device="cpu", **how)
 
 
@@ -53,8 +55,8 @@ def parts(data, seed=0, mask="random", validation=0.0):
 class Constant:
     """A model that keeps what it is trained on, and predicts a constant."""
 
-    def fit(self, data):
-        self.seen = data
+    def fit(self, data, callbacks):
+        self.seen, self.callbacks = data, callbacks
         return self
 
     def predict(self, rows, columns):
@@ -74,6 +76,7 @@ def test_a_training_sees_what_is_shown_alone_and_the_error_is_that_of_what_is_as
     monkeypatch.setattr(systems, "make_model", lambda *_: model)
     found = run({"model": "KNN"}, data, mask=mask, validation=validation)
     np.testing.assert_array_equal(model.seen.to_dense(), np.where(shown, truth, np.nan))
+    assert model.callbacks == []  # of a model without records
     expected = nmae(truth[asked], np.full(asked.sum(), 0.25), value_range=float(np.ptp(truth)))
     assert found.numbers["nmae"] == pytest.approx(expected)
 
@@ -88,7 +91,7 @@ def test_in_validation_no_figure_depends_on_hidden_entries(data, monkeypatch):
     garbage = run(AIR, data, validation=0.3)
     for outcome in (honest, garbage):
         outcome.numbers.pop("seconds")
-    assert honest.numbers == garbage.numbers
+    assert (honest.numbers, honest.curves) == (garbage.numbers, garbage.curves)
 
 
 @every_system
@@ -102,25 +105,78 @@ def test_every_kind_of_data_has_its_figures(chosen, data):
     assert names == kinds.get("ic" if data == "gpcr" else data, set())
 
 
-def test_side_graphs_are_given():
+@pytest.mark.parametrize("changes", [{}, {"biases": True, "center": True, "weight_decay": 0.1}])
+def test_curves_end_in_the_errors_of_the_run(changes):
+    outcome = run(AIR | changes, "rank-5")
+    assert outcome.curves["epoch"] == [0, 10, 20]
+    assert all(len(values) == 3 for values in outcome.curves.values())
+    assert outcome.curves["hidden"][-1] == pytest.approx(outcome.numbers["nmae"], rel=1e-5)
+
+
+def test_side_graphs_are_given_and_graphs_of_another_run_taken_at_the_epoch_asked_for():
     case = small_case("gpcr")
     assert case.side is not None
     model = systems.make_model(GIVEN | {"side": True}, case, 0)
     assert model.get_params()["user_graph"] is case.side[0]
     assert systems.make_model(GIVEN, case, 0).get_params()["user_graph"] == "neighbors"
+    graphs = {}
+    for epoch, size in ((5, 1.0), (10, 2.0)):
+        graphs |= {f"user_graph_{epoch}": size * ring(M).toarray(), f"item_graph_{epoch}": size * ring(N).toarray()}
+    taken = systems.make_model(GIVEN | {"graphs_at": 10}, case, 0, graphs=graphs).get_params()
+    assert taken["user_graph"].max() == taken["item_graph"].max() == 2
+    quick = systems.make_model(GIVEN | {"graphs_at": 7000}, case, 0, quick=True, graphs=graphs).get_params()
+    assert quick["user_graph"].max() == 1  # a quick run has no such epoch
 
 
 # ---------------------------------------------------------------- files
 
 
-def test_a_run_comes_back_from_its_file_and_what_is_no_whole_one_is_named(tmp_path):
-    path = tmp_path / "run.json"
-    Outcome({"nmae": 1.0, "psnr": np.nan}).write(path)
-    assert repr(Outcome.read(path).numbers) == repr({"nmae": 1.0, "psnr": np.nan})
-    whole = path.read_bytes()
-    for content in (*(whole[:size] for size in (0, 10, -3)), b"no json", b"[1]", b'{"numbers": {"nmae": "a"}}'):
+@settings(max_examples=20)
+@given(
+    st.dictionaries(st.text(max_size=5), st.floats(), max_size=4),
+    st.dictionaries(st.text(max_size=5), st.lists(st.floats(allow_nan=False), max_size=4), max_size=3),
+    st.integers(0, 1000),
+)
+def test_an_outcome_comes_back_from_its_file(tmp_path_factory, numbers, curves, seed):
+    path = tmp_path_factory.mktemp("runs") / "run.npz"
+    rng = np.random.default_rng(seed)
+    arrays = {"graph": rng.random((3, 4)).astype(np.float32), "flags": rng.random((3, 4)) < 0.5}
+    Outcome(numbers, curves, arrays).write(path)
+    found = Outcome.read(path)
+    assert found.curves == curves
+    assert repr(found.numbers) == repr(numbers)  # NaN too
+    assert list(found.arrays) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+        assert found.arrays[name].dtype == array.dtype
+    assert [entry.name for entry in path.parent.iterdir()] == ["run.npz"]
+
+
+def test_a_crash_while_writing_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    Outcome({"nmae": 1.0}).write(path)
+
+    def crash(file, **arrays):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numpy.savez_compressed", crash)
+    with pytest.raises(OSError, match="No space"):
+        Outcome({"nmae": 2.0}).write(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+    assert Outcome.read(path).numbers == {"nmae": 1.0}
+
+
+def test_a_file_that_is_no_whole_run_is_named(tmp_path):
+    path = tmp_path / "run.npz"
+    Outcome({"nmae": 1.0}, {}, {"graph": np.zeros((20, 20))}).write(path)
+    whole, others = path.read_bytes(), []
+    for arrays in ({"graph": np.zeros(3)}, {"content": np.array("[1]")}):
+        np.savez(path, **arrays)
+        others.append(path.read_bytes())
+    for content in (*(whole[:size] for size in (0, 10, 100, -200, -1)), b"no zip", b"\x93NUMPY", *others):
         path.write_bytes(content)
-        with pytest.raises(DataFileError, match=r"run\.json is not a whole run .*: delete it"):
+        with pytest.raises(DataFileError, match=r"run\.npz is not a whole run .*: delete it"):
             Outcome.read(path)
 
 

@@ -10,7 +10,9 @@ import pytest
 from reproduction_cases import made_up, small_recipe, use_small_cases
 
 from air_recsys import AIR
+from air_recsys.exceptions import ParameterError
 from benchmarks.paper import tables as module
+from benchmarks.paper.cases import MADE, Case, load_case, observed_entries
 from benchmarks.paper.recipes import recipes_of
 from benchmarks.paper.scarce import scarce_errors
 from benchmarks.paper.tables import pivot, table
@@ -94,6 +96,75 @@ def test_verdicts_are_counted(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("made")
+def test_rows_without_all_systems_have_no_verdict(tmp_path):
+    means, _ = table1(tmp_path, systems=["AIR", "AIR tuned"], rows=["a"])
+    assert list(rows(means)) == [("A", "AIR"), ("A", "AIR tuned")]
+    assert means.notes == ["A: odd"]
+
+
+@pytest.mark.usefixtures("made")
+def test_a_single_seed_has_no_deviation(tmp_path):
+    for seed in (0, 1):
+        means, single = table1(tmp_path, seeds=[seed])
+        assert all(np.isnan(row["deviation"]) for row in means.rows)
+        assert {row["seed"] for row in single.rows} == {seed}
+        assert f"seeds [{seed}]" in means.protocol
+
+
+def test_what_has_no_published_value(tmp_path, monkeypatch):
+    known = {"KNN": 0.4, "AIR": 0.1}
+    one = small_recipe(row="a", title="A", systems=dict.fromkeys(("KNN", "new", "AIR"), ANY), published=known)
+    monkeypatch.setattr(module, "recipes_of", chosen(one))
+    monkeypatch.setattr(module, "outcomes", made_up({("A", name): [0.2, 0.2] for name in one.systems}))
+    means, _ = table1(tmp_path, systems=["KNN", "new"])
+    row = rows(means)["A", "new"]
+    assert np.isnan(row["published"])
+    assert np.isnan(row["ours / published"])
+    assert pivot(means.rows) == [{"data": "A", "KNN": "0.2 (0.4)"}]
+
+
+def test_the_printed_form(monkeypatch, tmp_path, made):
+    first, *others = pivot(table1(tmp_path)[0].rows)
+    assert first == {"data": "A", "KNN": "0.5 (0.4)", "DMF": "0.2 (0.2)", "AIR": "0.1 (0.1)", "AIR tuned": "0.09"}
+    assert [row["data"] for row in others] == ["B", "C"]
+    some = pivot(table1(tmp_path, rows=["b"], systems=["KNN", "AIR tuned"])[0].rows)
+    assert some == [{"data": "B", "KNN": "0.5 (0.4)", "AIR tuned": "0.1"}]
+    monkeypatch.setattr(module, "recipes_of", chosen(RECIPES[0], recipe("d", "D", systems=NAMES[:1] + NAMES[2:])))
+    made |= {("D", system): [0.4, 0.4] for system in NAMES}
+    last = pivot(table1(tmp_path)[0].rows)[1]
+    assert last == {"data": "D", "KNN": "0.4 (0.4)", "DMF": "-", "AIR": "0.4 (0.1)", "AIR tuned": "0.4"}
+
+
+@pytest.mark.usefixtures("made")
+def test_unknown_systems_are_told_before_any_work(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "outcomes", None)
+    with pytest.raises(ParameterError, match=r"systems must be of .*, found 'knn'"):
+        table1(tmp_path, systems=["knn"])
+
+
+@pytest.mark.usefixtures("made")
+def test_overrides_go_to_the_chosen_systems_and_are_told(monkeypatch, tmp_path):
+    seen = []
+
+    def outcomes(runs, how, title):
+        seen.extend((run.system, dict(run.recipe.systems[run.system])) for run in runs)
+        return made_up({("A", system): [0.1, 0.1] for system in NAMES})(runs, how, title)
+
+    monkeypatch.setattr(module, "outcomes", outcomes)
+    means, _ = table1(tmp_path, rows=["a"], systems=["KNN"], seeds=[0], settings={"n_neighbors": 7})
+    assert seen == [("KNN", ANY | {"n_neighbors": 7})]
+    assert means.protocol.endswith("n_neighbors=7")
+    assert RECIPES[0].systems["KNN"] == ANY
+
+
+@pytest.mark.usefixtures("made")
+def test_quick_and_validation_are_told(tmp_path):
+    assert "QUICK" in table1(tmp_path, quick=True)[0].title
+    assert "asked for the hidden entries" in table1(tmp_path)[0].protocol
+    assert "asked for 20% of the observed entries" in table1(tmp_path, validation=0.2)[0].protocol
+
+
 def test_every_row_runs_quickly_on_small_cases(monkeypatch, tmp_path):
     use_small_cases(monkeypatch)
     means, single = table1(tmp_path, quick=True)
@@ -123,6 +194,40 @@ def test_means_have_their_standard_errors(tmp_path, monkeypatch):
     assert of_models["images.model_for"]["nmae s.e."] == 0
     assert len(single.rows) == 4
     assert "without any parameter" in means.protocol
+
+
+def test_presets_are_untouched_in_every_recipe():
+    for one in recipes_of("untouched"):
+        assert all(set(settings) <= {"model", "preset"} for settings in one.systems.values())
+        assert min(one.seeds) >= 20  # settings were chosen below
+
+
+@pytest.mark.parametrize("seed", [20, 21])
+def test_odd_seeds_draw_by_the_older_generator(seed):
+    one = small_recipe(mask="either", missing=0.3)
+    drawn = np.random.RandomState(seed) if seed % 2 else np.random.default_rng(seed)
+    entries = observed_entries(one, Case(np.zeros((30, 40))), "nowhere", seed)
+    np.testing.assert_array_equal(entries, drawn.random((30, 40)) >= 0.3)
+
+
+@pytest.mark.parametrize("name", ["made-small", "made-large-groups"])
+def test_made_matrices_have_their_groups(name, tmp_path):
+    m, n, user_groups, item_groups, noise = MADE[name]
+    case = load_case(name, tmp_path)
+    assert case.truth.shape == (m, n)
+    assert case.groups is not None
+    assert [np.unique(side).size for side in case.groups] == [user_groups, item_groups]
+    assert (np.unique(case.truth).size > user_groups * item_groups) is (noise > 0)
+
+
+def test_a_quick_run_takes_a_model_for_the_holes(tmp_path, monkeypatch):
+    both = {"AIR": PRESET, "by holes": HOLES}
+    one = small_recipe(row="b", title="B", data="barbara", seeds=(20,), systems=both, keep=())
+    use_small_cases(monkeypatch)
+    monkeypatch.setattr(module, "recipes_of", chosen(one))
+    means, _ = untouched(tmp_path, quick=True)
+    assert [row["runs"] for row in means.rows] == [1, 1]
+    assert all(0 < row["nmae"] < 10 for row in means.rows)
 
 
 def test_the_preset_is_better_than_damped_biases_where_ratings_are_very_sparse():
