@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import as_relations, named_column, split_signs
+from air_recsys.data.columns import joined_relations, named_column, split_signs
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice
 
@@ -123,12 +123,9 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
     if columns["rating"] is None:
         raise DataError(f"expected a column of values, such as value or Kd, found {quoted(list(table.columns))}")
     numbers, signs = split_signs(table[columns["rating"]].to_numpy())
-    if columns["relation"] is not None:
-        told = as_relations(table[columns["relation"]].to_numpy(), len(table))
-        told = np.zeros(len(table), np.int8) if told is None else told
-        if wrong := _rows(table.index, (signs != 0) & (signs != told)):
-            raise DataError(f"expected signs of values as the relations say, found others in rows {quoted(wrong)}")
-        signs = told
+    column = None if columns["relation"] is None else table[columns["relation"]].to_numpy()
+    found = joined_relations(signs, column, len(table))
+    signs = np.zeros(len(table), np.int8) if found is None else found
     units = _units(table, columns["unit"], unit, numbers)
     values = _logarithms(numbers, units, unit or "their unit", table.index)
     kept = ~np.isnan(values)

@@ -180,6 +180,20 @@ def split_signs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers, relations if found is None else found
 
 
+def joined_relations(signs: np.ndarray | None, column: Any, size: int) -> np.ndarray | None:
+    """Return the relations of a column, or those before the values where there is none; both must agree."""
+    if column is None:
+        return signs
+    found = as_relations(column, size)
+    if signs is not None:
+        told = np.zeros(size, np.int8) if found is None else found
+        if (wrong := np.flatnonzero((signs != 0) & (signs != told))).size:
+            raise DataError(
+                f"expected signs of values as the relations say, found others in rows {quoted(wrong.tolist())}"
+            )
+    return found
+
+
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
     array = as_array(values, "timestamps")

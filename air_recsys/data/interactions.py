@@ -27,6 +27,7 @@ from air_recsys.data.columns import (
     has_limits,
     hint_at_columns,
     ids_or_range,
+    joined_relations,
     narrowed,
     split_signs,
     tell_columns,
@@ -242,8 +243,7 @@ class Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
         Upper and lower case in names of columns do not matter, unless two columns differ only in them. A rating may be
-        a text with a relation in front, ``"< 5"``, where no column has these. With a column
-        `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
+        a text with a relation in front, ``"< 5"``. With a column `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
         stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
 
         Examples
@@ -264,9 +264,8 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        relations = None if relation is None else named["relation"].to_numpy()
-        if relation is None and has_limits(ratings):
-            ratings, relations = split_signs(ratings)
+        ratings, signs = split_signs(ratings) if has_limits(ratings) else (ratings, None)
+        relations = joined_relations(signs, None if relation is None else named["relation"].to_numpy(), len(df))
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
         kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
         read = cls(
