@@ -243,8 +243,9 @@ class Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
         Upper and lower case in names of columns do not matter, unless two columns differ only in them. A rating may be
-        a text with a relation in front, ``"< 5"``. With a column `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
-        stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
+        a text with a relation in front, ``"< 5"``. With a column `kind`, and ``rating=None``, each row is an event:
+        those of the kind `target` are the interactions, the others stand beside them as `kinds`, and `duplicates` is
+        for the events of a pair of one kind.
 
         Examples
         --------
