@@ -45,12 +45,13 @@ class Preset(StrEnum):
 
 
 class Hidden(StrEnum):
-    """What is hidden of drugs and targets: pairs, drugs, targets, drugs and targets, or each in turn and groups."""
+    """What is hidden of drugs and targets: pairs, drugs, targets, both, later pairs, or each in turn and groups."""
 
     PAIRS = "pairs"
     DRUGS = "drugs"
     TARGETS = "targets"
     BOTH = "both"
+    LATER = "later"
     ALL = "all"
 
 
@@ -134,7 +135,9 @@ class Fields(Form):
 class _Named:
     user: UserColumn = "user"
     item: ItemColumn = "item"
-    rating: Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")] = "rating"
+    rating: Annotated[
+        str, typer.Option("--rating-column", help="Column of the ratings; of BindingDB and ChEMBL Ki, Kd, ...")
+    ] = "rating"
 
 
 @dataclass
@@ -191,9 +194,47 @@ class Ratings(RatingFields):
         once = once if self.duplicates is Repeated.ERROR else self.duplicates.value
         return how | of_kinds | {"rating": None, "duplicates": once}
 
+    def read(self, file: Path, *, likes: bool = False, timestamp: str | None = None) -> Interactions:
+        """Return the ratings of a file; of one of measurements, as of BindingDB, affinities with structures."""
+        from air_recsys.data.readers.measurements_file import is_measurements, read_measurements
+        from air_recsys.data.readers.sources import regular
+        from air_recsys.datasets import read_ratings
+        from air_recsys.models.given import with_similarities
+
+        how = self.reading(likes=likes)
+        with regular(file) as source:
+            if likes or not source.is_file() or not is_measurements(source):
+                return read_ratings(source, timestamp=timestamp, **how)
+            refuse_unread(
+                "a file of measurements", *FORMS, *PAIR_COLUMNS, "--duplicates", "--missing", "--timestamp-column"
+            )
+            found = read_measurements(source, None if self.rating == "rating" else self.rating)
+        texts = [
+            ({name: each} if len(each) else None)
+            for name, each in zip(("smiles", "sequences"), found[1:], strict=True)
+        ]
+        return with_similarities(found.interactions(), *texts)
+
 
 @dataclass
-class Known:
+class Texts:
+    """What files tell of users and items that a model compares: structures and sequences."""
+
+    user_smiles: Annotated[Path | None, typer.Option(help="Two columns: user and SMILES, as of drugs.")] = None
+    user_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: user and sequence.")] = None
+    item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
+    item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
+
+    def new(self, side: str) -> dict[str, Any]:
+        """Return the texts by kind of new users, or items."""
+        from air_recsys.datasets import read_texts
+
+        files = {kind: getattr(self, f"{side}_{kind}") for kind in ("smiles", "sequences")}
+        return {kind: read_texts(file) for kind, file in files.items() if file is not None}
+
+
+@dataclass
+class Known(Texts):
     """What files tell of users and items beside their ratings."""
 
     user_features: Annotated[Path | None, typer.Option(help="Table of features of users, one row per id.")] = None
@@ -210,10 +251,6 @@ class Known:
     item_similarity: Annotated[
         Path | None, typer.Option(help="Pairs of items with a similarity, or a square table of them.")
     ] = None
-    user_smiles: Annotated[Path | None, typer.Option(help="Two columns: user and SMILES, as of drugs.")] = None
-    user_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: user and sequence.")] = None
-    item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
-    item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
 
     def beside(self, data: Interactions, table: Ratings) -> Interactions:
         """Return the ratings of a table with what is known, and print a line for each file."""

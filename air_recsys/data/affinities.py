@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import joined_relations, named_column, split_signs
+from air_recsys.data.columns import joined_relations, named_column, split_signs, time_column
+from air_recsys.data.frames import as_pandas
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice
 
@@ -27,6 +29,7 @@ _ROLES = {
 }
 _PRIOR = 4.0  # repetitions whose variance is that of all pairs
 
+Words = tuple[str, str]
 Table = TypeVar("Table", pd.Series, pd.DataFrame)
 
 
@@ -88,6 +91,32 @@ def as_p_affinity(values: Table, unit: str | None = None) -> Table:
     return found
 
 
+def as_affinities(given: Any, words: Words) -> Interactions:
+    """Return affinities of pairs, with what is known of their limits, weights and times.
+
+    Parameters
+    ----------
+    given : DataFrame, Interactions, sparse matrix or ndarray
+        A table of one pair a row: with a column unit its values are turned as by `as_p_affinity`, else they are
+        logarithms already. All else as for `AIR.fit`.
+    words : tuple of str
+        What the columns of drugs and targets are called, where not as usual.
+    """
+    given = as_pandas(given)
+    if not isinstance(given, pd.DataFrame):
+        return as_interactions(given, reads=("timestamp", "weight", "relation"))
+    table = given.rename(columns=dict(zip(words, ("user", "item"), strict=True)))
+    columns = {role: _column(table, names) for role, names in _ROLES.items()}
+    if columns["unit"] is not None:
+        table = as_p_affinity(table)
+        columns = {role: _column(table, names) for role, names in _ROLES.items()}
+    columns |= {"timestamp": time_column(list(table.columns)), "weight": named_column("weight", list(table.columns))}
+    if columns["user"] is None or columns["item"] is None or columns["rating"] is None:
+        return as_interactions(given, allow_negative=True, reads=("timestamp", "weight", "relation"))
+    roles: Any = {role: name for role, name in columns.items() if name is not None and role != "unit"}
+    return Interactions.from_frame(table, **roles, allow_negative=True)
+
+
 def _logarithms(numbers: np.ndarray, powers: np.ndarray, unit: str, index: pd.Index) -> np.ndarray:
     wrong = _rows(index, ~(np.isnan(numbers) | ((numbers > 0) & np.isfinite(numbers))))
     if wrong:
@@ -132,10 +161,13 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
     if not kept.all():
         warnings.warn(f"{np.count_nonzero(~kept)} rows without a value are left out", DataWarning, stacklevel=3)
     names: list[Any] = [columns["user"], columns["item"]]
-    pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1).reset_index(drop=True)
-    if lacking := _rows(table.index[kept], pairs.isna().to_numpy()):
+    pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1)
+    if (time := time_column(list(table.columns))) is not None:
+        pairs[time] = table.loc[kept, time]
+    pairs = pairs.reset_index(drop=True)
+    if lacking := _rows(table.index[kept], pairs[["user", "item"]].isna().to_numpy()):
         raise DataError(f"expected a drug and a target of each value, found none in rows {quoted(lacking[:_NAMED])}")
-    return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)))
+    return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)), time)
 
 
 def _units(table: pd.DataFrame, column: Hashable | None, unit: str | None, numbers: np.ndarray) -> np.ndarray:
@@ -156,8 +188,8 @@ def _units(table: pd.DataFrame, column: Hashable | None, unit: str | None, numbe
     return 10.0**powers
 
 
-def _merged(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row a pair of rows with the columns user, item, value and sign (-1, 0, 1)."""
+def _merged(rows: pd.DataFrame, time: Any) -> pd.DataFrame:
+    """A row a pair of rows with the columns user, item, value and sign (-1, 0, 1), with its latest time."""
     pairs = rows.groupby(["user", "item"], sort=True)
     number, n = pairs.ngroup().to_numpy(), pairs.ngroups
     values, signs = rows["value"].to_numpy(), rows["sign"].to_numpy()
@@ -179,6 +211,8 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     relations = np.array(["=", ">", "<"])[signs_of_pairs]
     merged = rows.groupby(number)[["user", "item"]].first()
     merged = merged.assign(rating=np.where(known, means, limits), relation=relations)
+    if time is not None:
+        merged[time] = rows.groupby(number)[time].max()
     freedom, own_pair = np.maximum(counts - 1, 0), number[measured]
     if freedom.any():
         squares = np.bincount(own_pair, np.square(values[measured] - means[own_pair]), n)

@@ -334,6 +334,22 @@ def amount_column(header: Sequence[Hashable]) -> Hashable | None:
     return amounts[0] if named is None and len(amounts) == 1 else named
 
 
+_YEARS = {"year", "documentyear", "publicationyear"}
+
+
+def time_column(header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column that says when a pair was found: of times or dates, else of years.
+
+    Examples
+    --------
+    >>> time_column(["drug", "target", "Document Year"])
+    'Document Year'
+    """
+    years = [name for name in header if _plain(name) in _YEARS]
+    named = usual_column("timestamp", "timestamp", header)
+    return years[0] if named is None and len(years) == 1 else named
+
+
 _MOST_KINDS = 20  # of events
 
 
