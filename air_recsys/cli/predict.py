@@ -104,22 +104,22 @@ def _asked(ids: list[str] | None, new: dict[str, Any]) -> list[str]:
 
 
 def _with_new(model: Recommender, new: dict[str, dict[str, Any]]) -> Recommender:
-    """The model with new users and items by their texts."""
-    from air_recsys.data.interactions import Interactions
+    """The model of new users, or of new items, by their texts; the same one without any."""
     from air_recsys.models import AIR
 
-    given = {f"{side}_similarity": texts for side, texts in new.items() if texts}
-    if not given:
+    sides: list[Any] = [side for side in new if new[side]]
+    if not sides:
         return model
     if not isinstance(model, AIR):
-        raise DataError(
-            f"only AIR takes in users and items by structure, found a model of class {type(model).__name__}"
-        )
-    data = model.interactions_
-    for side, known in (("user", data.user_ids), ("item", data.item_ids)):
-        for kind, texts in new[side].items():
-            new[side][kind] = texts.set_axis(options.as_ids(texts.index.astype(str).tolist(), known))
-    return model.partial_fit(Interactions([], [], [], data.users, data.items, empty=True), **given)
+        raise DataError(f"only AIR takes in new ones by structure, found a model of class {type(model).__name__}")
+    if len(sides) > 1:
+        raise ParameterError("expected structures or sequences of new users or of new items, found both")
+    known = (model.interactions_.user_ids, model.interactions_.item_ids)[sides[0] == "item"]
+    texts = {
+        kind: each.set_axis(options.asked_of(each.index.astype(str).tolist(), known))
+        for kind, each in new[sides[0]].items()
+    }
+    return model.fold_in(side=sides[0], similarity=texts)
 
 
 def _measuring(option: str, model: Recommender) -> PredictsDeviations:

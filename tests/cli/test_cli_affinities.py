@@ -64,7 +64,8 @@ def test_a_new_structure_is_answered_with_interval_and_probability(model: Path, 
 
 
 def test_a_model_without_structures_says_what_it_needs(tmp_path: Path) -> None:
-    frame = pd.DataFrame([(u, i, float((u * i) % 5 + 1)) for u in range(9) for i in range(8)])
+    grades = np.random.default_rng(0).integers(1, 6, size=(9, 8))
+    frame = pd.DataFrame([(*pair, grade) for pair, grade in np.ndenumerate(grades)])
     frame.set_axis(["user", "item", "rating"], axis=1).to_csv(tmp_path / "plain.csv", index=False)
     assert cli("train", tmp_path / "plain.csv", "--model", tmp_path / "plain.air", *SHORT).status == 0
     (tmp_path / "new.csv").write_text("drug,smiles\nnew,CCO\n")
