@@ -209,11 +209,10 @@ class Ratings(RatingFields):
                 "a file of measurements", *FORMS, *PAIR_COLUMNS, "--duplicates", "--missing", "--timestamp-column"
             )
             found = read_measurements(source, None if self.rating == "rating" else self.rating)
-        texts = [
-            ({name: each} if len(each) else None)
-            for name, each in zip(("smiles", "sequences"), found[1:], strict=True)
-        ]
-        return with_similarities(found.interactions(), *texts)
+        users, items = {"smiles": found.smiles}, {"sequences": found.sequences}
+        return with_similarities(
+            found.interactions(), users if len(found.smiles) else None, items if len(found.sequences) else None
+        )
 
 
 @dataclass

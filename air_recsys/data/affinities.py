@@ -20,7 +20,7 @@ _SPELLED = {f"{sign}mol/l": f"{sign}M" for sign in ("", "m", "u", "n", "p", "f")
 _LEAST, _LARGEST = 1e-14, 1e-1  # mol/l: tighter and looser than what is measured
 _OF_LOGARITHMS, _MANY = 12, 10  # the largest of values that are logarithms already, where they are so many
 _NAMED = 5
-_ROLES = {
+ROLES = {
     "user": ("user", "drug", "compound", "molecule", "ligand"),
     "item": ("item", "target", "protein", "kinase"),
     "rating": ("rating", "value", "affinity", "standard_value", "kd", "ki", "ic50", "ec50"),
@@ -78,7 +78,7 @@ def as_p_affinity(values: Table, unit: str | None = None) -> Table:
     if unit is not None:
         check_choice("unit", unit, tuple(_POWERS))
     if isinstance(values, pd.DataFrame):
-        columns = {role: _column(values, names) for role, names in _ROLES.items()}
+        columns = {role: _column(values, names) for role, names in ROLES.items()}
         if columns["user"] is not None and columns["item"] is not None:
             return _of_pairs(values, columns, unit)
     try:
@@ -106,10 +106,10 @@ def as_affinities(given: Any, words: Words) -> Interactions:
     if not isinstance(given, pd.DataFrame):
         return as_interactions(given, reads=("timestamp", "weight", "relation"))
     table = given.rename(columns=dict(zip(words, ("user", "item"), strict=True)))
-    columns = {role: _column(table, names) for role, names in _ROLES.items()}
+    columns = {role: _column(table, names) for role, names in ROLES.items()}
     if columns["unit"] is not None:
         table = as_p_affinity(table)
-        columns = {role: _column(table, names) for role, names in _ROLES.items()}
+        columns = {role: _column(table, names) for role, names in ROLES.items()}
     columns |= {"timestamp": time_column(list(table.columns)), "weight": named_column("weight", list(table.columns))}
     if columns["user"] is None or columns["item"] is None or columns["rating"] is None:
         return as_interactions(given, allow_negative=True, reads=("timestamp", "weight", "relation"))

@@ -15,11 +15,11 @@ from air_recsys.data.affinities import as_affinities
 from air_recsys.data.described.sides import ONE, Described, Given
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split
+from air_recsys.data.splits.cold import SETTINGS, in_groups, interaction_folds, split_in_time
 from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.evaluation.enrichment import enrichment
 from air_recsys.evaluation.experiment import Question, Task, Trial, rated_pairs, trials
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.pair_folds import SETTINGS, in_groups, interaction_folds, split_in_time
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.system import System, train_plainly
 from air_recsys.exceptions import DataError, DataWarning

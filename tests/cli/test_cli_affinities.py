@@ -56,8 +56,8 @@ def test_a_new_structure_is_answered_with_interval_and_probability(model: Path, 
     assert ended.status == 0, ended.err
     found = pd.DataFrame(read_json(tmp_path / "found.json"))
     assert found["user"].tolist() == ["new", "new"]
-    assert (found["low"] < found["score"]).all()
-    assert (found["score"] < found["high"]).all()
+    assert np.all(found["low"] < found["score"])
+    assert np.all(found["score"] < found["high"])
     folded = AIR.load(model).fold_in(similarity={"smiles": {"new": "CCCCCCCO"}})
     assert found["score"].to_numpy() == pytest.approx(folded.predict("new", ["t1", "t2"]), abs=1e-5)
     assert found["p(>7)"].to_numpy() == pytest.approx(folded.predict_above("new", ["t1", "t2"], 7), abs=1e-4)

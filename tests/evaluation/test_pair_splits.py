@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR
+from air_recsys.data.splits.cold import split_in_time
 from air_recsys.dti import DrugTargetAIR, as_p_affinity, evaluate_pairs, evaluate_splits
-from air_recsys.evaluation.pair_folds import split_in_time
 from air_recsys.exceptions import DataError
 
 M, N = 24, 15
@@ -45,11 +45,11 @@ def test_affinities_are_evaluated_side_by_side_with_measures_of_values_and_of_li
     assert found["system"].unique().tolist() == ["AIR", "BiasModel"]
     assert {"mse", "ci", "rm2", "inside 90 %", "limits kept", "mse_se"} <= set(found.columns)
     errors = found.pivot(index="hidden", columns="system", values="mse")
-    assert (errors["AIR"] < errors["BiasModel"])[["pairs", "later pairs"]].all()
+    assert np.all((errors["AIR"] < errors["BiasModel"])[["pairs", "later pairs"]])
     assert errors.loc["pairs", "AIR"] < errors.loc["groups of compounds", "AIR"]
     turned = as_p_affinity(frame.rename(columns={"compound": "drug", "kinase": "target"}))
     again = evaluate_pairs(air, turned, drugs, targets, n_splits=3)
-    pd.testing.assert_frame_equal(again, found[found["hidden"] == "pairs"].drop(columns="hidden"))
+    pd.testing.assert_frame_equal(again, found.query("hidden == 'pairs'").drop(columns="hidden"))
     with pytest.raises(DataError, match="hides whole drugs"):
         evaluate_pairs(air, turned, None, targets, setting="cvs2")
 

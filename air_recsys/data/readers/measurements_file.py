@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.affinities import as_affinities, as_p_affinity
+from air_recsys.data.affinities import ROLES, as_affinities, as_p_affinity
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.readers.forms import FOUND
 from air_recsys.data.readers.sources import regular
@@ -44,11 +44,7 @@ _CHEMBL = {
     "doubt": ("data validity comment", "data validity description"),
 }
 _OWN = {
-    "user": ("drug", "compound", "molecule", "ligand", "user"),
-    "item": ("target", "protein", "kinase", "item"),
-    "value": ("value", "affinity", "kd", "ki", "ic50", "ec50"),
-    "unit": ("unit", "units", "standard units"),
-    "relation": ("relation", "standard relation"),
+    **{"value" if role == "rating" else role: tuple(name.replace("_", " ") for name in ROLES[role]) for role in ROLES},
     "smiles": ("smiles", "canonical smiles"),
     "sequence": ("sequence", "sequences"),
     "year": ("year", "date"),
@@ -144,9 +140,10 @@ def _header(file: Path) -> dict[str, str]:
 
 def _with_years(table: pd.DataFrame) -> pd.DataFrame:
     """A table with years as numbers; without that column where some have none."""
-    found = table.get("year", pd.Series(None, table.index)).astype(str).str.extract(r"((?:19|20)\d\d)")[0]
-    others = table.drop(columns="year", errors="ignore")
-    return others if found.isna().any() else others.assign(year=found.astype(int))
+    if "year" not in table:
+        return table
+    found = table["year"].astype(str).str.extract(r"((?:19|20)\d\d)")[0]
+    return table.drop(columns="year") if found.isna().any() else table.assign(year=found.astype(int))
 
 
 def _plain(name: str) -> str:

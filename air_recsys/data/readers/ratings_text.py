@@ -208,7 +208,7 @@ def _is_broken(part: pd.DataFrame, names: ColumnNames) -> bool:
     if shifted or part[names.given].isna().to_numpy().any():
         return True
     if names.rating is None or part[names.rating].dtype.kind != "f":
-        return names.rating is not None and not part[names.rating].map(_is_rating).all()
+        return names.rating is not None and not all(map(_is_rating, part[names.rating]))
     return not np.isfinite(part[names.rating]).all()
 
 

@@ -63,8 +63,8 @@ class CommonQuestions(SaysWhatItLacks):
     ) -> pd.DataFrame:
         """The best n targets of each drug, by `open_scores_` and not by `predict`; see `Recommender.recommend`.
 
-        The columns of ids are called as in `words_`. With `exclude_seen`, known interactions are left out. `new_interactions` ranks the pairs of all drugs together,
-        with probabilities.
+        The columns of ids are called as in `words_`. With `exclude_seen`, known interactions are left out.
+        `new_interactions` ranks the pairs of all drugs together, with probabilities.
 
         Raises
         ------
