@@ -199,7 +199,6 @@ class Ratings(RatingFields):
         from air_recsys.data.readers.measurements_file import is_measurements, read_measurements
         from air_recsys.data.readers.sources import regular
         from air_recsys.datasets import read_ratings
-        from air_recsys.models.given import with_similarities
 
         how = self.reading(likes=likes)
         with regular(file) as source:
@@ -209,10 +208,9 @@ class Ratings(RatingFields):
                 "a file of measurements", *FORMS, *PAIR_COLUMNS, "--duplicates", "--missing", "--timestamp-column"
             )
             found = read_measurements(source, None if self.rating == "rating" else self.rating)
-        users, items = {"smiles": found.smiles}, {"sequences": found.sequences}
-        return with_similarities(
-            found.interactions(), users if len(found.smiles) else None, items if len(found.sequences) else None
-        )
+        data = found.interactions()
+        data = with_similarities(data, "user", None, {"smiles": found.smiles} if len(found.smiles) else {})
+        return with_similarities(data, "item", None, {"sequences": found.sequences} if len(found.sequences) else {})
 
 
 @dataclass
@@ -224,7 +222,7 @@ class Texts:
     item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
     item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
 
-    def new(self, side: str) -> dict[str, Any]:
+    def new(self, side: Side) -> dict[str, Any]:
         """Return the texts by kind of new users, or items."""
         from air_recsys.datasets import read_texts
 
@@ -255,9 +253,8 @@ class Known(Texts):
         """Return the ratings of a table with what is known, and print a line for each file."""
         columns = self.user_id_column or table.user, self.item_id_column or table.item
         data = with_features(data, self.user_features, self.item_features, *columns)
-        for side in ("user", "item"):
-            files = {kind: getattr(self, f"{side}_{kind}") for kind in ("similarity", "smiles", "sequences")}
-            data = with_similarities(data, side, {kind: file for kind, file in files.items() if file is not None})
+        for side, graph in (("user", self.user_similarity), ("item", self.item_similarity)):
+            data = with_similarities(data, side, graph, self.new(side))
         return data
 
 
@@ -362,26 +359,25 @@ def with_features(data: Interactions, users: Path | None, items: Path | None, us
     return data
 
 
-def with_similarities(data: Interactions, side: Side, files: dict[str, Path]) -> Interactions:
-    """Return ratings with what files by kind tell of how alike users or items are, and print a line."""
-    from air_recsys.datasets import read_similarity, read_texts
+def with_similarities(data: Interactions, side: Side, file: Path | None, texts: dict[str, Any]) -> Interactions:
+    """Return ratings with what a file or texts by kind tell of how alike users or items are, and print a line."""
+    from air_recsys.datasets import read_similarity
     from air_recsys.graphs import SimilarityGraph
     from air_recsys.models.given import with_similarities
 
-    if not files:
+    if file is None and not texts:
         return data
-    if len(files) > 1 and "similarity" in files:
-        others = " or ".join(f"--{side}-{kind}" for kind in files)
+    if file is not None and texts:
+        others = " or ".join(f"--{side}-{kind}" for kind in ("similarity", *texts))
         raise ParameterError(f"expected {others}, found several")
     index: Any = data.users if side == "user" else data.items
 
     def known(ids: Any) -> list[Any]:
         return as_ids(ids.astype(str).tolist(), index.ids)
 
-    given: Any = {kind: read_texts(file) for kind, file in files.items() if kind != "similarity"}
-    given = {kind: texts.set_axis(known(texts.index)) for kind, texts in given.items()}
-    if "similarity" in files:
-        graph = read_similarity(files["similarity"], side)
+    given: Any = {kind: each.set_axis(known(each.index)) for kind, each in texts.items()}
+    if file is not None:
+        graph = read_similarity(file, side)
         given = SimilarityGraph(graph.to_scipy(), known(graph.ids), side)
     n_rated = len(index)
     data = with_similarities(data, *((given, None) if side == "user" else (None, given)))

@@ -106,14 +106,12 @@ def as_affinities(given: Any, words: Words) -> Interactions:
     if not isinstance(given, pd.DataFrame):
         return as_interactions(given, reads=("timestamp", "weight", "relation"))
     table = given.rename(columns=dict(zip(words, ("user", "item"), strict=True)))
-    columns = {role: _column(table, names) for role, names in ROLES.items()}
-    if columns["unit"] is not None:
-        table = as_p_affinity(table)
-        columns = {role: _column(table, names) for role, names in ROLES.items()}
-    columns |= {"timestamp": time_column(list(table.columns)), "weight": named_column("weight", list(table.columns))}
-    if columns["user"] is None or columns["item"] is None or columns["rating"] is None:
+    table = table if _column(table, ROLES["unit"]) is None else as_p_affinity(table)
+    columns = {role: _column(table, names) for role, names in ROLES.items() if role != "unit"}
+    columns |= {"timestamp": time_column(list(table.columns)), "weight": _column(table, ("weight",))}
+    roles: Any = {role: name for role, name in columns.items() if name is not None}
+    if not {"user", "item", "rating"} <= roles.keys():
         return as_interactions(given, allow_negative=True, reads=("timestamp", "weight", "relation"))
-    roles: Any = {role: name for role, name in columns.items() if name is not None and role != "unit"}
     return Interactions.from_frame(table, **roles, allow_negative=True)
 
 
