@@ -253,9 +253,8 @@ class Known(Texts):
         """Return the ratings of a table with what is known, and print a line for each file."""
         columns = self.user_id_column or table.user, self.item_id_column or table.item
         data = with_features(data, self.user_features, self.item_features, *columns)
-        for side, graph in (("user", self.user_similarity), ("item", self.item_similarity)):
-            data = with_similarities(data, side, graph, self.new(side))
-        return data
+        data = with_similarities(data, "user", self.user_similarity, self.new("user"))
+        return with_similarities(data, "item", self.item_similarity, self.new("item"))
 
 
 @dataclass
