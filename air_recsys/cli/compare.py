@@ -76,7 +76,7 @@ def compare(
     ] = None,
 ) -> None:
     """Compare AIR, baselines, installed libraries and what other programs answer on your data."""
-    from air_recsys.datasets import read_features, read_ratings
+    from air_recsys.datasets import read_features
     from air_recsys.evaluation import compare as compared
     from air_recsys.evaluation.parts import n_items_of
     from air_recsys.report.comparison import write_comparison
@@ -90,12 +90,12 @@ def compare(
         options.refuse_unread("--folds", "--split")
     if ranking:
         options.refuse_unread("--ranking", "--relevant")
-    reading: dict[str, Any] = table.reading(likes=ranking) | {"timestamp": timestamp}
+    reading: dict[str, Any] = {"likes": ranking, "timestamp": timestamp}
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
     systems |= options.others_of(others)
-    data = read_ratings(file, **reading)
-    asked = None if test is None else read_ratings(test, **reading)
+    data = table.read(file, **reading)
+    asked = None if test is None else table.read(test, **reading)
     comparison = compared(
         systems,
         data,

@@ -12,14 +12,13 @@ import typer
 from air_recsys.cli import options, paths
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from air_recsys.dti import DrugTargetAIR
+    from air_recsys.models import AIR
 
 app = paths.App(help="Drugs and targets: train, rank, explain, screen, evaluate and report on your own pairs.")
 
 
-_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4", ""), strict=True))
+_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4", "year", ""), strict=True))
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dti train` wrote.")]
 Parameters = Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR; may be repeated.")]
@@ -66,19 +65,29 @@ class Pairs(options.Form, _Columns):
 
     names: Annotated[Path | None, typer.Option(help="Two columns: ids of drugs and targets, and names.")] = None
 
-    def read(self) -> tuple[pd.DataFrame, dict[str, Any]]:
+    def read(self) -> tuple[Any, dict[str, Any]]:
         """Return the pairs, and what is told of drugs and of targets, as for a fit."""
-        from air_recsys.datasets import read_pairs
+        from air_recsys.data.readers.measurements_file import is_measurements
+        from air_recsys.datasets import read_measurements, read_pairs
 
+        if self.file.is_file() and is_measurements(self.file):
+            table, smiles, sequences = read_measurements(self.file, self.value)
+            table = table.rename(columns={"user": self.drug, "item": self.target})
+            texts = ("drug", "smiles", smiles), ("target", "sequences", sequences)
+            found = {f"{side}_similarity": {kind: each} for side, kind, each in texts if len(each)}
+            return table, {"drug": self.drug, "target": self.target} | found | self._described()
         how: Any = {"drug": self.drug, "target": self.target, "value": self.value, "transpose": self.transpose}
         table = read_pairs(self.file, **how, **self.reading())
         if list(table.columns[:2]) == ["drug", "target"]:
             table = table.rename(columns={"drug": self.drug, "target": self.target})
+        return table, {"drug": self.drug, "target": self.target} | self._described()
+
+    def _described(self) -> dict[str, Any]:
         given: dict[str, Any] = {}
         for side, kind in itertools.product(("drug", "target"), ("similarity", "features", "smiles", "sequences")):
             if (file := getattr(self, f"{side}_{kind}", None)) is not None:
                 given.setdefault(f"{side}_similarity", {})[kind] = _read(kind, file)
-        return table, {"drug": self.drug, "target": self.target} | given
+        return given
 
 
 @app.command()
@@ -195,16 +204,22 @@ def evaluate(
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
+    """Cross-validate on hidden pairs, and print the accuracy beside baselines; of affinities that of AIR."""
     from air_recsys.dti import evaluate_pairs, evaluate_splits
 
     table, given = pairs.read()
     how: dict[str, Any] = {**given, "n_splits": folds, "random_state": seed}
-    if hide is options.Hidden.ALL:
-        found = evaluate_splits(_model(settings), table, **how)
+    values = table.get("rating", table.get("interaction"))
+    if affinities := values is not None and not values.isin([0, 1]).all():
+        table, model = table.rename(columns={"interaction": "rating"}), _air(settings, seed)
     else:
-        found = evaluate_pairs(_model(settings), table, setting=_SETTINGS[hide], **how)
-    typer.echo(f"means over folds of hidden {hide.value}; the model knows which pairs are hidden, the others do not")
+        model = _model(settings)
+    if hide is options.Hidden.ALL:
+        found = evaluate_splits(model, table, **how)
+    else:
+        found = evaluate_pairs(model, table, setting=_SETTINGS[hide], **how)
+    of_pairs = "" if affinities else "; the model knows which pairs are hidden, the others do not"
+    typer.echo(f"means over folds of hidden {hide.value}{of_pairs}")
     options.show_frame(found, json_file)
 
 
@@ -219,6 +234,12 @@ def report(
     from air_recsys.report import write_drug_target_report
 
     typer.echo(f"wrote {write_drug_target_report(DrugTargetAIR.load(model), out, n)}")
+
+
+def _air(settings: list[str] | None, seed: int) -> AIR:
+    from air_recsys.models import AIR
+
+    return AIR.for_ratings(**{"random_state": seed} | options.parse_settings(settings))
 
 
 def _model(settings: list[str] | None) -> DrugTargetAIR:

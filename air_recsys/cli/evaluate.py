@@ -111,7 +111,7 @@ def evaluate(
         options.refuse_unread("--dataset", *options.FORMS, *options.PAIR_COLUMNS, *of_values)
     else:
         options.refuse_unread("evaluate without --dataset", "--data")
-    reading: dict[str, Any] = table.reading(likes=ranking) | {"timestamp": timestamp}
+    reading: dict[str, Any] = {"likes": ranking, "timestamp": timestamp}
     if ranking:
         options.refuse_unread("--ranking", "--preset", "--folds")
         size = _size(split, test_fraction, last)
@@ -119,7 +119,7 @@ def evaluate(
         new_users = split is ListSplit.USERS
         systems = beside_ranker(options.parse_names(peers), seed, of_ranker, new_users=new_users)
         systems |= options.others_of(others)
-        name, ratings = _load(file, dataset, data, reading)
+        name, ratings = _load(file, dataset, data, table, reading)
         parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
         return
@@ -133,7 +133,7 @@ def evaluate(
         splits = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
         origin = "MovieLens-100K, predefined folds u1 .. u5"
     else:
-        name, ratings = _load(file, dataset, data, reading)
+        name, ratings = _load(file, dataset, data, table, reading)
         if folds is not None:
             splits, how = cross_validation_folds(ratings, folds, seed), f"{folds} random folds"
         else:
@@ -149,15 +149,16 @@ def _load(
     file: Path | None,
     dataset: DataSet | None,
     data: Path | None,
-    columns: dict[str, Any],
+    table: options.Ratings,
+    reading: dict[str, Any],
 ) -> tuple[str, Interactions]:
     """The name and the ratings of a data set or of a file, whichever is given."""
-    from air_recsys.datasets import data_root, load_movielens, read_ratings
+    from air_recsys.datasets import data_root, load_movielens
 
     if dataset is not None:
         return dataset.value, load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
     assert file is not None
-    return file.name, read_ratings(file, **columns)
+    return file.name, table.read(file, **reading)
 
 
 def _size(split: ListSplit, test_fraction: float | None, last: int | None) -> float | int:

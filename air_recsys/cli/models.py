@@ -86,7 +86,6 @@ def train(
     json_file: options.JsonFile = None,
 ) -> None:
     """Train AIR on a table of ratings and write the model; Ctrl-C stops at the next epoch and writes it."""
-    from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker, Recommender
     from air_recsys.models.registered import made
 
@@ -97,7 +96,7 @@ def train(
         options.refuse_unread("--registered", "--preset", "--checkpoint", "--snapshots")
         other = made(registered, Recommender, {"random_state": seed, "device": device})
         other.set_params(**options.parse_settings(settings, other))
-        data = read_ratings(file, timestamp=timestamp, **table.reading(likes=ranking))
+        data = table.read(file, likes=ranking, timestamp=timestamp)
         typer.echo(repr(data))
         _write(other.fit(known.beside(data, table)), model, json_file)
         return
@@ -109,7 +108,7 @@ def train(
         of_ranker: dict[str, Any] = (
             {"random_state": seed, "device": device} | of_kinds | options.parse_settings(settings, GraphRanker())
         )
-        likes = read_ratings(file, timestamp=timestamp, **table.reading(likes=True))
+        likes = table.read(file, likes=True, timestamp=timestamp)
         typer.echo(repr(likes))
         likes, ranker = known.beside(likes, table), GraphRanker(**of_ranker)
         _fit(ranker, likes, checkpoint, every)
@@ -121,7 +120,7 @@ def train(
         raise ParameterError("expected --snapshots or --set snapshot_epochs, found both")
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | given
     air = AIR.of_preset(preset.value, **parameters)
-    data = read_ratings(file, timestamp=timestamp, **table.reading())
+    data = table.read(file, timestamp=timestamp)
     typer.echo(repr(data))
     data = known.beside(data, table)
     if snapshots is not None:

@@ -45,12 +45,13 @@ class Preset(StrEnum):
 
 
 class Hidden(StrEnum):
-    """What is hidden of drugs and targets: pairs, drugs, targets, drugs and targets, or each in turn and groups."""
+    """What is hidden of drugs and targets: pairs, drugs, targets, both, later pairs, or each in turn and groups."""
 
     PAIRS = "pairs"
     DRUGS = "drugs"
     TARGETS = "targets"
     BOTH = "both"
+    LATER = "later"
     ALL = "all"
 
 
@@ -134,7 +135,9 @@ class Fields(Form):
 class _Named:
     user: UserColumn = "user"
     item: ItemColumn = "item"
-    rating: Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")] = "rating"
+    rating: Annotated[
+        str, typer.Option("--rating-column", help="Column of the ratings; of BindingDB and ChEMBL Ki, Kd, ...")
+    ] = "rating"
 
 
 @dataclass
@@ -191,9 +194,44 @@ class Ratings(RatingFields):
         once = once if self.duplicates is Repeated.ERROR else self.duplicates.value
         return how | of_kinds | {"rating": None, "duplicates": once}
 
+    def read(self, file: Path, *, likes: bool = False, timestamp: str | None = None) -> Interactions:
+        """Return the ratings of a file; of one of measurements, as of BindingDB, affinities with structures."""
+        from air_recsys.data.readers.measurements_file import is_measurements, read_measurements
+        from air_recsys.data.readers.sources import regular
+        from air_recsys.datasets import read_ratings
+
+        how = self.reading(likes=likes)
+        with regular(file) as source:
+            if likes or not source.is_file() or not is_measurements(source):
+                return read_ratings(source, timestamp=timestamp, **how)
+            refuse_unread(
+                "a file of measurements", *FORMS, *PAIR_COLUMNS, "--duplicates", "--missing", "--timestamp-column"
+            )
+            found = read_measurements(source, None if self.rating == "rating" else self.rating)
+        data = found.interactions()
+        data = with_similarities(data, "user", None, {"smiles": found.smiles} if len(found.smiles) else {})
+        return with_similarities(data, "item", None, {"sequences": found.sequences} if len(found.sequences) else {})
+
 
 @dataclass
-class Known:
+class Texts:
+    """What files tell of users and items that a model compares: structures and sequences."""
+
+    user_smiles: Annotated[Path | None, typer.Option(help="Two columns: user and SMILES, as of drugs.")] = None
+    user_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: user and sequence.")] = None
+    item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
+    item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
+
+    def new(self, side: Side) -> dict[str, Any]:
+        """Return the texts by kind of new users, or items."""
+        from air_recsys.datasets import read_texts
+
+        files = {kind: getattr(self, f"{side}_{kind}") for kind in ("smiles", "sequences")}
+        return {kind: read_texts(file) for kind, file in files.items() if file is not None}
+
+
+@dataclass
+class Known(Texts):
     """What files tell of users and items beside their ratings."""
 
     user_features: Annotated[Path | None, typer.Option(help="Table of features of users, one row per id.")] = None
@@ -210,19 +248,13 @@ class Known:
     item_similarity: Annotated[
         Path | None, typer.Option(help="Pairs of items with a similarity, or a square table of them.")
     ] = None
-    user_smiles: Annotated[Path | None, typer.Option(help="Two columns: user and SMILES, as of drugs.")] = None
-    user_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns: user and sequence.")] = None
-    item_smiles: Annotated[Path | None, typer.Option(help="Two columns: item and SMILES.")] = None
-    item_sequences: Annotated[Path | None, typer.Option(help="FASTA, or two columns, as of targets.")] = None
 
     def beside(self, data: Interactions, table: Ratings) -> Interactions:
         """Return the ratings of a table with what is known, and print a line for each file."""
         columns = self.user_id_column or table.user, self.item_id_column or table.item
         data = with_features(data, self.user_features, self.item_features, *columns)
-        for side in ("user", "item"):
-            files = {kind: getattr(self, f"{side}_{kind}") for kind in ("similarity", "smiles", "sequences")}
-            data = with_similarities(data, side, {kind: file for kind, file in files.items() if file is not None})
-        return data
+        data = with_similarities(data, "user", self.user_similarity, self.new("user"))
+        return with_similarities(data, "item", self.item_similarity, self.new("item"))
 
 
 @dataclass
@@ -326,26 +358,25 @@ def with_features(data: Interactions, users: Path | None, items: Path | None, us
     return data
 
 
-def with_similarities(data: Interactions, side: Side, files: dict[str, Path]) -> Interactions:
-    """Return ratings with what files by kind tell of how alike users or items are, and print a line."""
-    from air_recsys.datasets import read_similarity, read_texts
+def with_similarities(data: Interactions, side: Side, file: Path | None, texts: dict[str, Any]) -> Interactions:
+    """Return ratings with what a file or texts by kind tell of how alike users or items are, and print a line."""
+    from air_recsys.datasets import read_similarity
     from air_recsys.graphs import SimilarityGraph
     from air_recsys.models.given import with_similarities
 
-    if not files:
+    if file is None and not texts:
         return data
-    if len(files) > 1 and "similarity" in files:
-        others = " or ".join(f"--{side}-{kind}" for kind in files)
+    if file is not None and texts:
+        others = " or ".join(f"--{side}-{kind}" for kind in ("similarity", *texts))
         raise ParameterError(f"expected {others}, found several")
     index: Any = data.users if side == "user" else data.items
 
     def known(ids: Any) -> list[Any]:
         return as_ids(ids.astype(str).tolist(), index.ids)
 
-    given: Any = {kind: read_texts(file) for kind, file in files.items() if kind != "similarity"}
-    given = {kind: texts.set_axis(known(texts.index)) for kind, texts in given.items()}
-    if "similarity" in files:
-        graph = read_similarity(files["similarity"], side)
+    given: Any = {kind: each.set_axis(known(each.index)) for kind, each in texts.items()}
+    if file is not None:
+        graph = read_similarity(file, side)
         given = SimilarityGraph(graph.to_scipy(), known(graph.ids), side)
     n_rated = len(index)
     data = with_similarities(data, *((given, None) if side == "user" else (None, given)))

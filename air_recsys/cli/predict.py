@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from air_recsys.models import Recommender
+    from air_recsys.models.deviations import PredictsDeviations
 
 
 class Unknown(StrEnum):
@@ -37,6 +38,10 @@ def predict(
     user_column: options.UserColumn = "user",
     item_column: options.ItemColumn = "item",
     form: options.Fields,
+    texts: options.Texts,
+    above: Annotated[
+        float | None, typer.Option(help="Also the probability that a new rating is above this, as of a pKd.")
+    ] = None,
     unknown: Annotated[
         Unknown,
         typer.Option(
@@ -52,17 +57,23 @@ def predict(
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print scores of pairs and their source: all named users with all named items, or the pairs of a table."""
+    """Print scores of pairs with intervals and their source: of named users and items, or the pairs of a table.
+
+    Structures and sequences are those of new users and items, which the model takes in for this answer.
+    """
     from air_recsys.data.readers.forms import Writing
     from air_recsys.data.readers.ratings_file import read_pair_ids
     from air_recsys.models import Recommender
+    from air_recsys.models.deviations import PredictsDeviations
     from air_recsys.storage.writing import replace_file
 
+    new = {side: texts.new(side) for side in ("user", "item")}
+    user, item = (_asked(ids, new[side]) for ids, side in ((user, "user"), (item, "item")))
     if (pairs is None) == (not user or not item):
         raise ParameterError("expected --user with --item, or --pairs without them")
     if pairs is None:
         options.refuse_unread("predict without --pairs", *options.FORMS, *options.PAIR_COLUMNS)
-    loaded = Recommender.load(model)
+    loaded = _with_new(Recommender.load(model), new)
     data = loaded.interactions_
     if pairs is None:
         asked = list(zip(*product(user or [], item or []), strict=True))
@@ -72,6 +83,11 @@ def predict(
     sides = zip(asked, (data.user_ids, data.item_ids), strict=True)
     users, items = (options.asked_of([str(each) for each in ids], known) for ids, known in sides)
     found = loaded.predict_table(users, items, unknown=unknown.value)
+    if "deviation" in found and isinstance(loaded, PredictsDeviations):
+        low, high = loaded.predict_interval(users, items, unknown="mean")
+        found = found.assign(low=low, high=high)
+    if above is not None:
+        found[f"p(>{above:g})"] = _measuring("--above", loaded).predict_above(users, items, above, unknown="mean")
     if probabilities:
         found = found.join(_probabilities(loaded, users, items))
     if out is None:
@@ -82,16 +98,45 @@ def predict(
     options.write_figures(json_file, {"scores": found.to_dict("records")}, origin=False)
 
 
+def _asked(ids: list[str] | None, new: dict[str, Any]) -> list[str]:
+    """The ids of a side: those named, else those of new texts."""
+    return ids or list(map(str, next(iter(new.values())).index)) if new else ids or []
+
+
+def _with_new(model: Recommender, new: dict[str, dict[str, Any]]) -> Recommender:
+    """The model of new users, or of new items, by their texts; the same one without any."""
+    from air_recsys.models import AIR
+
+    sides: list[Any] = [side for side in new if new[side]]
+    if not sides:
+        return model
+    if not isinstance(model, AIR):
+        raise DataError(f"only AIR takes in new ones by structure, found a model of class {type(model).__name__}")
+    if len(sides) > 1:
+        raise ParameterError("expected structures or sequences of new users or of new items, found both")
+    known = (model.interactions_.user_ids, model.interactions_.item_ids)[sides[0] == "item"]
+    texts = {
+        kind: each.set_axis(options.asked_of(each.index.astype(str).tolist(), known))
+        for kind, each in new[sides[0]].items()
+    }
+    return model.fold_in(side=sides[0], similarity=texts)
+
+
+def _measuring(option: str, model: Recommender) -> PredictsDeviations:
+    from air_recsys.models.deviations import PredictsDeviations
+
+    if not isinstance(model, PredictsDeviations):
+        raise ParameterError(f"{option} needs a model of AIR.for_ratings(), found a {type(model).__name__}")
+    return model
+
+
 def _probabilities(model: Recommender, users: Any, items: Any) -> pd.DataFrame:
     """Return a column for each value of the ratings, named "p(value)"."""
     import pandas as pd
 
-    from air_recsys.models.deviations import PredictsDeviations
-
-    if not isinstance(model, PredictsDeviations):
-        raise ParameterError(f"--probabilities needs a model of AIR.for_ratings(), found a {type(model).__name__}")
-    shares = model.predict_proba(users, items, unknown="mean")  # what is unknown has been told
-    return pd.DataFrame(shares, columns=[f"p({value:g})" for value in model.rating_values_])
+    known = _measuring("--probabilities", model)
+    shares = known.predict_proba(users, items, unknown="mean")  # what is unknown has been told
+    return pd.DataFrame(shares, columns=[f"p({value:g})" for value in known.rating_values_])
 
 
 def explain(

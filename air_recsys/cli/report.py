@@ -74,7 +74,7 @@ def _with_ids_of(test: Interactions, data: Interactions) -> Interactions:
     """Return test ratings with ids of the model's kind: text where the model's are text."""
     from air_recsys.data.interactions import Interactions
 
-    frame = test.to_frame().filter(["user", "item", "rating"])
+    frame = test.measured_alone().to_frame().filter(["user", "item", "rating"])
     for side, ids in (("user", data.user_ids), ("item", data.item_ids)):
         if ids.dtype == object and frame[side].dtype != object:
             frame[side] = frame[side].astype(str).astype(object)

@@ -61,7 +61,6 @@ def tune(
     json_file: options.JsonFile = None,
 ) -> None:
     """Search settings of AIR for a table of ratings; an interrupted search continues with the same --study."""
-    from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.tuning import tune as tune_air
     from air_recsys.evaluation.tuning.storage import storage_url
 
@@ -71,7 +70,7 @@ def tune(
     for name in domains.keys() & given:
         raise ParameterError(f"expected --space or --set for {name}, found both")
     domains |= {name: [value] for name, value in given.items()}
-    data = read_ratings(file, **table.reading())
+    data = table.read(file)
     typer.echo(repr(data))
     tuning = tune_air(
         data,

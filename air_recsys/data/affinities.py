@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import as_relations, named_column, split_signs
+from air_recsys.data.columns import joined_relations, named_column, split_signs, time_column
+from air_recsys.data.frames import as_pandas
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError, DataWarning, quoted
 from air_recsys.storage.validation import check_choice
 
@@ -18,7 +20,7 @@ _SPELLED = {f"{sign}mol/l": f"{sign}M" for sign in ("", "m", "u", "n", "p", "f")
 _LEAST, _LARGEST = 1e-14, 1e-1  # mol/l: tighter and looser than what is measured
 _OF_LOGARITHMS, _MANY = 12, 10  # the largest of values that are logarithms already, where they are so many
 _NAMED = 5
-_ROLES = {
+ROLES = {
     "user": ("user", "drug", "compound", "molecule", "ligand"),
     "item": ("item", "target", "protein", "kinase"),
     "rating": ("rating", "value", "affinity", "standard_value", "kd", "ki", "ic50", "ec50"),
@@ -27,6 +29,7 @@ _ROLES = {
 }
 _PRIOR = 4.0  # repetitions whose variance is that of all pairs
 
+Words = tuple[str, str]
 Table = TypeVar("Table", pd.Series, pd.DataFrame)
 
 
@@ -75,7 +78,7 @@ def as_p_affinity(values: Table, unit: str | None = None) -> Table:
     if unit is not None:
         check_choice("unit", unit, tuple(_POWERS))
     if isinstance(values, pd.DataFrame):
-        columns = {role: _column(values, names) for role, names in _ROLES.items()}
+        columns = {role: _column(values, names) for role, names in ROLES.items()}
         if columns["user"] is not None and columns["item"] is not None:
             return _of_pairs(values, columns, unit)
     try:
@@ -86,6 +89,30 @@ def as_p_affinity(values: Table, unit: str | None = None) -> Table:
     found: Any = values.astype(np.float64)
     found[:] = _logarithms(numbers, np.full(numbers.shape, 10.0 ** _POWERS[unit or "nM"]), unit or "nM", values.index)
     return found
+
+
+def as_affinities(given: Any, words: Words) -> Interactions:
+    """Return affinities of pairs, with what is known of their limits, weights and times.
+
+    Parameters
+    ----------
+    given : DataFrame, Interactions, sparse matrix or ndarray
+        A table of one pair a row: with a column unit its values are turned as by `as_p_affinity`, else they are
+        logarithms already. All else as for `AIR.fit`.
+    words : tuple of str
+        What the columns of drugs and targets are called, where not as usual.
+    """
+    given = as_pandas(given)
+    if not isinstance(given, pd.DataFrame):
+        return as_interactions(given, reads=("timestamp", "weight", "relation"))
+    table = given.rename(columns=dict(zip(words, ("user", "item"), strict=True)))
+    table = table if _column(table, ROLES["unit"]) is None else as_p_affinity(table)
+    columns = {role: _column(table, names) for role, names in ROLES.items() if role != "unit"}
+    columns |= {"timestamp": time_column(list(table.columns)), "weight": _column(table, ("weight",))}
+    roles: Any = {role: name for role, name in columns.items() if name is not None}
+    if not {"user", "item", "rating"} <= roles.keys():
+        return as_interactions(given, allow_negative=True, reads=("timestamp", "weight", "relation"))
+    return Interactions.from_frame(table, **roles, allow_negative=True)
 
 
 def _logarithms(numbers: np.ndarray, powers: np.ndarray, unit: str, index: pd.Index) -> np.ndarray:
@@ -123,22 +150,22 @@ def _of_pairs(table: pd.DataFrame, columns: dict[str, Hashable | None], unit: st
     if columns["rating"] is None:
         raise DataError(f"expected a column of values, such as value or Kd, found {quoted(list(table.columns))}")
     numbers, signs = split_signs(table[columns["rating"]].to_numpy())
-    if columns["relation"] is not None:
-        told = as_relations(table[columns["relation"]].to_numpy(), len(table))
-        told = np.zeros(len(table), np.int8) if told is None else told
-        if wrong := _rows(table.index, (signs != 0) & (signs != told)):
-            raise DataError(f"expected signs of values as the relations say, found others in rows {quoted(wrong)}")
-        signs = told
+    column = None if columns["relation"] is None else table[columns["relation"]].to_numpy()
+    found = joined_relations(signs, column, len(table))
+    signs = np.zeros(len(table), np.int8) if found is None else found
     units = _units(table, columns["unit"], unit, numbers)
     values = _logarithms(numbers, units, unit or "their unit", table.index)
     kept = ~np.isnan(values)
     if not kept.all():
         warnings.warn(f"{np.count_nonzero(~kept)} rows without a value are left out", DataWarning, stacklevel=3)
     names: list[Any] = [columns["user"], columns["item"]]
-    pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1).reset_index(drop=True)
-    if lacking := _rows(table.index[kept], pairs.isna().to_numpy()):
+    pairs = table.loc[kept, names].set_axis(["user", "item"], axis=1)
+    if (time := time_column(list(table.columns))) is not None:
+        pairs[time] = table.loc[kept, time]
+    pairs = pairs.reset_index(drop=True)
+    if lacking := _rows(table.index[kept], pairs[["user", "item"]].isna().to_numpy()):
         raise DataError(f"expected a drug and a target of each value, found none in rows {quoted(lacking[:_NAMED])}")
-    return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)))
+    return _merged(pairs.assign(value=values[kept], sign=-signs[kept].astype(np.int64)), time)
 
 
 def _units(table: pd.DataFrame, column: Hashable | None, unit: str | None, numbers: np.ndarray) -> np.ndarray:
@@ -159,8 +186,8 @@ def _units(table: pd.DataFrame, column: Hashable | None, unit: str | None, numbe
     return 10.0**powers
 
 
-def _merged(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row a pair of rows with the columns user, item, value and sign (-1, 0, 1)."""
+def _merged(rows: pd.DataFrame, time: Any) -> pd.DataFrame:
+    """A row a pair of rows with the columns user, item, value and sign (-1, 0, 1), with its latest time."""
     pairs = rows.groupby(["user", "item"], sort=True)
     number, n = pairs.ngroup().to_numpy(), pairs.ngroups
     values, signs = rows["value"].to_numpy(), rows["sign"].to_numpy()
@@ -182,6 +209,8 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     relations = np.array(["=", ">", "<"])[signs_of_pairs]
     merged = rows.groupby(number)[["user", "item"]].first()
     merged = merged.assign(rating=np.where(known, means, limits), relation=relations)
+    if time is not None:
+        merged[time] = rows.groupby(number)[time].max()
     freedom, own_pair = np.maximum(counts - 1, 0), number[measured]
     if freedom.any():
         squares = np.bincount(own_pair, np.square(values[measured] - means[own_pair]), n)

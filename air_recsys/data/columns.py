@@ -180,6 +180,20 @@ def split_signs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers, relations if found is None else found
 
 
+def joined_relations(signs: np.ndarray | None, column: Any, size: int) -> np.ndarray | None:
+    """Return the relations of a column, or those before the values where there is none; both must agree."""
+    if column is None:
+        return signs
+    found = as_relations(column, size)
+    if signs is not None:
+        told = np.zeros(size, np.int8) if found is None else found
+        if (wrong := np.flatnonzero((signs != 0) & (signs != told))).size:
+            raise DataError(
+                f"expected signs of values as the relations say, found others in rows {quoted(wrong.tolist())}"
+            )
+    return found
+
+
 def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates, also those of texts in ISO 8601) or float64, shape (size,)."""
     array = as_array(values, "timestamps")
@@ -318,6 +332,22 @@ def amount_column(header: Sequence[Hashable]) -> Hashable | None:
     named = usual_column("weight", "weight", header)
     amounts = [name for name in header if _plain(name) in _AMOUNTS]
     return amounts[0] if named is None and len(amounts) == 1 else named
+
+
+_YEARS = {"year", "documentyear", "publicationyear"}
+
+
+def time_column(header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column that says when a pair was found: of times or dates, else of years.
+
+    Examples
+    --------
+    >>> time_column(["drug", "target", "Document Year"])
+    'Document Year'
+    """
+    years = [name for name in header if _plain(name) in _YEARS]
+    named = usual_column("timestamp", "timestamp", header)
+    return years[0] if named is None and len(years) == 1 else named
 
 
 _MOST_KINDS = 20  # of events

@@ -27,6 +27,7 @@ from air_recsys.data.columns import (
     has_limits,
     hint_at_columns,
     ids_or_range,
+    joined_relations,
     narrowed,
     split_signs,
     tell_columns,
@@ -242,9 +243,9 @@ class Interactions:
         """Read a table of pandas, Polars, PyArrow, ... with one rating per row; ``rating=None`` means 1 in every row.
 
         Upper and lower case in names of columns do not matter, unless two columns differ only in them. A rating may be
-        a text with a relation in front, ``"< 5"``, where no column has these. With a column
-        `kind`, and ``rating=None``, each row is an event: those of the kind `target` are the interactions, the others
-        stand beside them as `kinds`, and `duplicates` is for the events of a pair of one kind.
+        a text with a relation in front, ``"< 5"``. With a column `kind`, and ``rating=None``, each row is an event:
+        those of the kind `target` are the interactions, the others stand beside them as `kinds`, and `duplicates` is
+        for the events of a pair of one kind.
 
         Examples
         --------
@@ -264,9 +265,8 @@ class Interactions:
         users, user_ids = encode_ids(named["user"], "user")
         items, item_ids = encode_ids(named["item"], "item")
         ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
-        relations = None if relation is None else named["relation"].to_numpy()
-        if relation is None and has_limits(ratings):
-            ratings, relations = split_signs(ratings)
+        ratings, signs = split_signs(ratings) if has_limits(ratings) else (ratings, None)
+        relations = joined_relations(signs, None if relation is None else named["relation"].to_numpy(), len(df))
         _tell_flags([pd.Series(ratings).infer_objects().dtype])
         kinds = None if kind is None else checked_kinds(named["kind"], target, has_ratings=rating is not None)
         read = cls(
@@ -550,6 +550,12 @@ class Interactions:
         """Which ratings are no limits, (n_ratings,); all of them where there are only limits."""
         measured = np.ones(self.n_ratings, dtype=bool) if self.relations is None else self.relations == 0
         return measured if measured.any() else ~measured
+
+    def measured_alone(self) -> Interactions:
+        """Return the ratings that are no limits, for models and measures that know none."""
+        if self.relations is not None and self.relations.all():
+            self.check_measured()
+        return self if self.relations is None else self.select(self.relations == 0)
 
     def misses(self, predicted: np.ndarray) -> np.ndarray:
         """Return predictions less ratings, (n_ratings,); 0 where they lie on the known side of a limit."""

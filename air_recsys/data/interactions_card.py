@@ -32,6 +32,7 @@ def interactions_card(data: RatedPairs) -> str:
         "items": _side(data.item_index, data.n_items, rated[1]),
         "ratings": f"{data.n_ratings:,} ({100 * data.density:.3g} % of all pairs)",
         "scale": f"{ratings.min():g} to {ratings.max():g}, {ratings.mean():.4g} on average",
+        "limits": None if data.relations is None else f"{np.count_nonzero(data.relations):,} of the ratings (< or >)",
         "with each rating": ", ".join(_beside(data)) or None,
         "features": _features(data),
     }

@@ -19,11 +19,11 @@ from air_recsys.data.columns import index_type
 from air_recsys.data.ids import IdIndex, as_id_array, rank_ids
 from air_recsys.data.interactions import Duplicates, Interactions
 from air_recsys.data.readers.rating_columns import ColumnNames, Table
-from air_recsys.data.readers.ratings_parquet import read_headers, read_share
+from air_recsys.data.readers.ratings_parquet import find_columns, read_headers, read_share
 from air_recsys.distributed.checks import check_enough
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, moments_of, of_one_width
-from air_recsys.exceptions import DataFileError
+from air_recsys.exceptions import DataError, DataFileError
 from air_recsys.models.storage.fingerprint import add_ids
 from air_recsys.storage.lazy import torch
 from air_recsys.storage.validation import check_choice
@@ -88,7 +88,8 @@ class ParquetRatings:
         DataFileError, DataError
             On all ranks, as `air_recsys.datasets.read_ratings` does on one; where ranks see other files, too.
         """
-        path, names = Path(self.path).expanduser(), ColumnNames(self.user, self.item, self.rating, None)
+        path, asked = Path(self.path).expanduser(), ColumnNames(self.user, self.item, self.rating, None)
+        names = group.together(lambda: find_columns(path, asked)[0] or asked)
         parts = group.together(lambda: read_headers(path, names))
         seen = group.of_all([(part.path.name, part.rows) for part in parts])
         other = [rank for rank, files in enumerate(seen) if files != seen[0]]
@@ -96,7 +97,13 @@ class ParquetRatings:
             raise DataFileError(f"{path}: expected the same files on every rank, found others than rank 0 on {other}")
         if not sum(part.n_rows for part in parts):
             raise DataFileError(f"{path}: expected at least one rating, found an empty table")
-        return group.together(lambda: read_share(path, names, parts, group.rank, group.size).to_table())
+        table = group.together(lambda: read_share(path, names, parts, group.rank, group.size).to_table())
+        if any(group.of_all(table.relations is not None)):
+            raise DataError(
+                f"{path}: expected measured ratings in parts, found limits (relation < or >): give every rank all of "
+                "them, from air_recsys.datasets.read_ratings"
+            )
+        return table
 
 
 def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRatings:

@@ -110,8 +110,6 @@ def fit(
     if isinstance(model, GraphRanker):
         return _fit_likes(model, interactions, checkpoint, waits, callbacks)
     source = interactions if isinstance(interactions, ParquetRatings) else model.as_data(interactions)
-    if isinstance(source, Interactions):
-        source.check_measured()
     with joined(model.device, waits) as group:
         engine = group.together(lambda: shared_engine(model, source if isinstance(source, Interactions) else None))
         share, seed = _share(group, model, engine, source), model.random_state

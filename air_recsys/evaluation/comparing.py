@@ -118,7 +118,7 @@ def compare(
     The command is ``air-recsys compare``. `Cornac's Experiment <https://cornac.readthedocs.io>`_ compares models
     of Cornac in this way.
     """
-    interactions = as_interactions(data, allow_negative=True)
+    interactions = as_interactions(data, allow_negative=True, reads=("relation",))
     check_integer("n_users", n_users, minimum=1)
     check_integer("seed", seed)
     check_integer("threads", threads, minimum=1)
@@ -152,7 +152,7 @@ def _parts(data: Interactions, split: AnySplit, test: Any, test_fraction: float 
     if split is not None or test_fraction is not None:
         raise ParameterError("expected either test ratings or a split, found both")
     zero = None if np.ptp(data.ratings) else 0  # in a matrix no like
-    return given_parts(data, as_interactions(test, allow_negative=True, missing=zero))
+    return given_parts(data, as_interactions(test, allow_negative=True, missing=zero, reads=("relation",)))
 
 
 def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[dict[str, System], list[str]]:

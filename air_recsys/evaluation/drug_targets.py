@@ -1,130 +1,54 @@
-"""Accuracy for hidden pairs of drugs and targets: the four settings of what is hidden, and the systems beside."""
+"""Accuracy for hidden pairs of drugs and targets, interactions or affinities, and the systems beside."""
 
 from __future__ import annotations
 
 import copy
-import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.sides import Described, Given
+from air_recsys.data.affinities import as_affinities
+from air_recsys.data.described.sides import ONE, Described, Given
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.splits.base import Split, as_random_state, split_off
+from air_recsys.data.splits.base import Split
+from air_recsys.data.splits.cold import SETTINGS, in_groups, interaction_folds, split_in_time
 from air_recsys.data.splits.kinds import scaffolds, similarity_clusters
 from air_recsys.evaluation.enrichment import enrichment
 from air_recsys.evaluation.experiment import Question, Task, Trial, rated_pairs, trials
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.system import System
+from air_recsys.evaluation.rating_errors import interval_figures
+from air_recsys.evaluation.system import System, train_plainly
 from air_recsys.exceptions import DataError, DataWarning
-from air_recsys.metrics import aupr, auroc, average_precision, bedroc, calibration_error
+from air_recsys.metrics import (
+    aupr,
+    auroc,
+    average_precision,
+    bedroc,
+    calibration_error,
+    concordance_index,
+    modified_r_squared,
+    mse,
+)
+from air_recsys.models import AIR, BiasModel
 from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.drug_target.pairs import as_pairs, with_zeros
 from air_recsys.models.drug_target.similarities import Same, by_sides
-from air_recsys.storage.validation import RandomState, check_choice, check_integer
+from air_recsys.storage.validation import RandomState, check_choice
 
-SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
-_BLOCK_FOLDS = 3
 _COUNTS = "counts of interactions"
 _PROFILES = "interaction profiles (GIP)"
 
 
-def interaction_folds(
-    interactions: Interactions,
-    setting: str = "cvs1",
-    n_splits: int = 10,
-    random_state: RandomState = 0,
-    *,
-    drug_groups: Mapping[Any, Any] | pd.Series | None = None,
-    target_groups: Mapping[Any, Any] | pd.Series | None = None,
-) -> Iterator[Split]:
-    """Yield splits that hide a fold of the pairs (cvs1), drugs (cvs2), targets (cvs3), or of both (cvs4).
-
-    Drugs are the users. The folds are those of Liu et al., 2016, and of their program PyDTI with the same int seed:
-    equal steps through one permutation, the last fold takes the rest.
-
-    Parameters
-    ----------
-    interactions : Interactions
-        Recorded pairs, zeros included, sorted by drug and then target.
-    setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
-        In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
-        part. A block without interactions is left out, as no measure is defined on it.
-    n_splits : int
-        Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
-        ten would leave most blocks without interactions.
-    random_state : int, RandomState, Generator or None
-    drug_groups, target_groups : mapping or Series, optional
-        The group of each drug or target: hidden ones are whole groups, such as of `scaffolds` and
-        `similarity_clusters`. Those without a group are one each.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown setting, or fewer than two folds.
-    DataError
-        If pairs are out of order, if no zero is recorded, or if there is less than one drug, target or pair per fold.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 0], [0, 1]])
-    >>> [split.test.tolist() for split in interaction_folds(data, "cvs2", n_splits=2)]
-    [[False, False, True, True], [True, True, False, False]]
-    """
-    check_choice("setting", setting, SETTINGS)
-    check_integer("n_splits", n_splits, minimum=2)
-    m, n, size = interactions.n_users, interactions.n_items, interactions.n_ratings
-    if (np.diff(interactions.pair_index) <= 0).any():
-        raise DataError("expected pairs sorted by drug and target, found another order")
-    if interactions.ratings.all():
-        raise DataError(f"expected recorded zeros beside the interactions, found none among {size} pairs")
-    rng = as_random_state(random_state)
-    drug, target = interactions.user_index, interactions.item_index
-    m, drug = _in_groups(interactions.user_ids, drug, drug_groups)
-    n, target = _in_groups(interactions.item_ids, target, target_groups)
-    if setting == "cvs4":
-        return _blocks(interactions, _fold_of(m, _BLOCK_FOLDS, rng)[drug], _fold_of(n, _BLOCK_FOLDS, rng)[target])
-    size, position = {"cvs1": (size, np.arange(size)), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
-    fold = _fold_of(size, n_splits, rng)[position]
-    return (split_off(fold == number) for number in range(n_splits))
-
-
-def _in_groups(ids: np.ndarray, places: np.ndarray, groups: Any) -> tuple[int, np.ndarray]:
-    """Return the number of groups of a side, and that of each pair; without groups each id is one."""
-    if groups is None:
-        return len(ids), places
-    given = dict(groups)
-    names = [("group", str(given[own])) if own in given else ("alone", str(own)) for own in ids.tolist()]
-    numbers = pd.factorize(pd.MultiIndex.from_tuples(names))[0]
-    return int(numbers.max()) + 1, numbers[places]
-
-
-def _fold_of(size: int, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
-    if size < n_splits:
-        raise DataError(f"expected at least one drug, target or pair a fold, found {size} for {n_splits} folds")
-    order = rng.permutation(size)
-    fold = np.empty(size, dtype=np.int64)
-    fold[order] = np.minimum(np.arange(size) // (size // n_splits), n_splits - 1)
-    return fold
-
-
-def _blocks(interactions: Interactions, drug_fold: np.ndarray, target_fold: np.ndarray) -> Iterator[Split]:
-    for row, column in itertools.product(range(_BLOCK_FOLDS), repeat=2):
-        test = (drug_fold == row) & (target_fold == column)
-        train = (drug_fold != row) & (target_fold != column)
-        if interactions.ratings[test].any() and interactions.ratings[train].any():
-            yield Split(train, test)
-
-
 _OF_DRUGS, _OF_TARGETS = ("cvs2", "cvs4"), ("cvs3", "cvs4")
+_LATER = 0.2  # of the pairs, in the split by year
 
 
 def evaluate_pairs(
-    model: DrugTargetAIR,
+    model: DrugTargetAIR | AIR,
     interactions: Any,
     drug_similarity: Any = None,
     target_similarity: Any = None,
@@ -142,13 +66,16 @@ def evaluate_pairs(
 
     Parameters
     ----------
-    model : DrugTargetAIR
+    model : DrugTargetAIR, or AIR of affinities
         Its parameters are used; the model does not change.
     interactions, drug_similarity, target_similarity
         As for `DrugTargetAIR.fit`. If only interactions are recorded, all other pairs are zeros. Ids that are only in
-        a similarity are left out.
-    setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
-        What a fold hides: pairs, drugs, targets, or both; see `interaction_folds`.
+        a similarity are left out. Of affinities a table of drugs and targets with values, which may have units and
+        relations, see `air_recsys.dti.as_p_affinity`; or what `AIR.fit` takes.
+    setting : {"cvs1", "cvs2", "cvs3", "cvs4", "year"}
+        What a fold hides: pairs, drugs, targets, or both; see `interaction_folds`. "year": the latest fifth of the
+        pairs, by a column year, date or timestamp; years are hidden whole. Zeros that are not recorded have none, and
+        are divided by chance.
     n_splits : int
     random_state : int, RandomState, Generator or None
     drug, target
@@ -163,7 +90,9 @@ def evaluate_pairs(
         is one round of the model with hidden pairs as zeros; and the product of the counts of interactions of the drug
         and the target, plus 1. Columns: means over the folds of average precision, AUPR, AUROC, the enrichment of
         the first 1 % and BEDROC; average_precision_se, the standard error of the first; and calibration_error, of the
-        model's probabilities of all folds together.
+        model's probabilities of all folds together. Of affinities: the model and `BiasModel`; mse, with mse_se, ci
+        (concordance index), rm2 and inside 90 %, the share within the model's intervals, of hidden measured values;
+        and limits kept, the share of hidden limits on whose known side the prediction is.
 
     Raises
     ------
@@ -181,32 +110,14 @@ def evaluate_pairs(
     >>> bool(found.loc[0, "average_precision"] > 0.9)
     True
     """
-    data = with_zeros(as_pairs(interactions, (drug, target)))
-    given: dict[str, Any] = {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | same
-    drugs, targets = by_sides(drug_similarity, target_similarity, same)
+    kind = _Affinities if isinstance(model, AIR) else _Interacting
+    asked = kind(model, interactions, (drug, target), drug_similarity, target_similarity, same)
     groups = {"drug_groups": drug_groups, "target_groups": target_groups}
-    splits = list(interaction_folds(data, setting, n_splits, random_state, **groups))
-    for kind, hides, similarity in ((drug, _OF_DRUGS, drugs), (target, _OF_TARGETS, targets)):
-        if setting in hides and not similarity:
-            raise DataError(f"setting {setting!r} hides whole {kind}s: expected similarities of {kind}s, found none")
-    copy.deepcopy(model).fit(data, **given)  # its errors and warnings, once
-    tasks = [pair_task(shown, hidden, probabilities=True) for shown, hidden in _measurable(data, splits)]
-    systems = {type(model).__name__: pair_system(model, **given)}
-    if setting == "cvs1":
-        systems[_PROFILES] = pair_system(DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1))
-    systems[_COUNTS] = System(_PairCounts().fit, "")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        found = list(trials(systems, tasks, progress=False))
-    rows = [_row(name, [trial for trial in found if trial.system == name]) for name in systems]
-    truth = np.concatenate([task.fold.test.ratings for task in tasks])
-    probability = np.concatenate([trial.answer[1] for trial in found[: len(tasks)]])
-    rows[0]["calibration_error"] = calibration_error(truth, probability)
-    return pd.DataFrame(rows)
+    return asked.evaluated(setting, n_splits, random_state, groups)
 
 
 def evaluate_splits(
-    model: DrugTargetAIR,
+    model: DrugTargetAIR | AIR,
     interactions: Any,
     drug_similarity: Any = None,
     target_similarity: Any = None,
@@ -224,7 +135,8 @@ def evaluate_splits(
     Parameters
     ----------
     model, interactions, drug_similarity, target_similarity, n_splits, random_state, drug, target
-        As for `evaluate_pairs`; whole drugs and targets are hidden where they are described.
+        As for `evaluate_pairs`; whole drugs and targets are hidden where they are described, and later years where a
+        column says when.
     drug_groups, target_groups : mapping or Series, optional
         Groups that are hidden whole, in as many folds at most. By default `scaffolds` where structures are given, and
         `similarity_clusters` of all else.
@@ -232,8 +144,8 @@ def evaluate_splits(
     Returns
     -------
     DataFrame
-        With the column hidden before the others: pairs, drugs, groups of drugs, targets, groups of targets, and drugs
-        and targets.
+        With the column hidden before the others: pairs, drugs, groups of drugs, targets, groups of targets, drugs
+        and targets, and later pairs.
 
     Examples
     --------
@@ -244,26 +156,24 @@ def evaluate_splits(
     >>> found["hidden"].unique().tolist()
     ['pairs', 'drugs', 'groups of drugs']
     """
-    data = as_pairs(interactions, (drug, target))
-    drugs, targets = by_sides(drug_similarity, target_similarity, same)
-    asked: dict[str, tuple[str, dict[str, Any]]] = {"pairs": ("cvs1", {})}
-    for word, setting, side, kinds, ids, own in (
-        (drug, "cvs2", "drug_groups", drugs, data.user_ids, drug_groups),
-        (target, "cvs3", "target_groups", targets, data.item_ids, target_groups),
-    ):
+    kind = _Affinities if isinstance(model, AIR) else _Interacting
+    asked = kind(model, interactions, (drug, target), drug_similarity, target_similarity, same)
+    settings: dict[str, tuple[str, dict[str, Any]]] = {"pairs": ("cvs1", {})}
+    sides = (drug, "cvs2", "drug_groups", drug_groups), (target, "cvs3", "target_groups", target_groups)
+    for (word, setting, side, own), kinds, ids in zip(sides, asked.given, asked.ids, strict=True):
         groups = _groups_of(side.removesuffix("_groups"), kinds, ids) if own is None else own
-        size = _in_groups(ids, np.arange(len(ids)), groups)[0]
+        size = in_groups(ids, np.arange(len(ids)), groups)[0]
         if kinds:
-            asked[f"{word}s"] = setting, {}
+            settings[f"{word}s"] = setting, {}
         if kinds and groups is not None and size > 1:
-            asked[f"groups of {word}s"] = setting, {side: groups, "n_splits": min(n_splits, size)}
-    if drugs and targets:
-        asked[f"{drug}s and {target}s"] = "cvs4", {}
-    how: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "drug": drug, "target": target}
-    how |= {"drug_similarity": drug_similarity, "target_similarity": target_similarity} | same
+            settings[f"groups of {word}s"] = setting, {side: groups, "n_splits": min(n_splits, size)}
+    if all(asked.given):
+        settings[f"{drug}s and {target}s"] = "cvs4", {}
+    if asked.times is not None:
+        settings["later pairs"] = "year", {}
     found = []
-    for hidden, (setting, groups) in asked.items():
-        rows = evaluate_pairs(model, data, setting=setting, **(how | groups))
+    for hidden, (setting, groups) in settings.items():
+        rows = asked.evaluated(setting, groups.pop("n_splits", n_splits), random_state, groups)
         rows.insert(0, "hidden", hidden)
         found.append(rows)
     return pd.concat(found, ignore_index=True)
@@ -274,6 +184,154 @@ def _groups_of(side: str, given: Given, ids: np.ndarray) -> pd.Series | None:
     if "smiles" in given:
         return scaffolds(given["smiles"])
     return similarity_clusters(pd.DataFrame(Described.of(side, given, ids).similarity(), ids)) if given else None
+
+
+class _Asked:
+    """A model and the pairs that it is evaluated on."""
+
+    counts: str  # the measure whose standard error is told
+
+    def __init__(
+        self, model: Any, interactions: Any, words: tuple[str, str], drugs: Any, targets: Any, same: Same
+    ) -> None:
+        self.model, self.words, self.given = model, words, by_sides(drugs, targets, same)
+        self.data, self.times = self.read(interactions)
+        self.data = self.data.select(np.argsort(self.data.pair_index))
+        self.ids = self.data.user_ids, self.data.item_ids
+        drugs, targets = (each[ONE] if [*each] == [ONE] else each or None for each in self.given)
+        self.described = {"user_similarity": drugs, "item_similarity": targets}
+
+    def read(self, interactions: Any) -> tuple[Interactions, np.ndarray | None]:
+        """The pairs, and the time of each, in the order of drugs and targets."""
+        raise NotImplementedError
+
+    def folds(self, parts: list[tuple[Interactions, Interactions]]) -> list[Task]:
+        """What is asked on the folds for which every measure is defined."""
+        raise NotImplementedError
+
+    def systems(self, setting: str) -> dict[str, System]:
+        """The systems by name, the model first."""
+        raise NotImplementedError
+
+    def measures(self, trial: Trial) -> dict[str, float]:
+        """What a system has reached on a fold."""
+        raise NotImplementedError
+
+    def whole(self, found: list[Trial]) -> dict[str, float]:
+        """What the model has reached on all folds together."""
+        return {}
+
+    def evaluated(
+        self, setting: str, n_splits: int, random_state: RandomState, groups: Mapping[str, Any]
+    ) -> pd.DataFrame:
+        """A row a system: means over the folds of a setting."""
+        splits = self._splits(setting, n_splits, random_state, groups)
+        for word, hides, given in zip(self.words, (_OF_DRUGS, _OF_TARGETS), self.given, strict=True):
+            if setting in hides and not given:
+                raise DataError(
+                    f"setting {setting!r} hides whole {word}s: expected similarities of {word}s, found none"
+                )
+        self._try()
+        tasks = self.folds([(self.data.select(split.train), self.data.select(split.test)) for split in splits])
+        systems = self.systems(setting)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            found = list(trials(systems, tasks, progress=False))
+        rows = [self._row(name, [trial for trial in found if trial.system == name]) for name in systems]
+        rows[0] |= self.whole(found[: len(tasks)])
+        return pd.DataFrame(rows)
+
+    @cache  # noqa: B019
+    def _try(self) -> None:
+        """Train on all pairs for the errors and warnings, which then come once."""
+        copy.deepcopy(self.model).fit(self.data, **self.described)
+
+    def _splits(
+        self, setting: str, n_splits: int, random_state: RandomState, groups: Mapping[str, Any]
+    ) -> Iterable[Split]:
+        check_choice("setting", setting, (*SETTINGS, "year"))
+        if setting != "year":
+            return interaction_folds(self.data, setting, n_splits, random_state, **groups)
+        if self.times is None:
+            raise DataError("setting 'year' hides later pairs: expected a column year, date or timestamp, found none")
+        return [split_in_time(self.times, _LATER, random_state)]
+
+    def _row(self, name: str, found: list[Trial]) -> dict[str, Any]:
+        table, first = pd.DataFrame([self.measures(trial) for trial in found]), self.counts
+        spread = float(table[first].std(ddof=1) / np.sqrt(len(table))) if len(table) > 1 else float("nan")
+        return {"system": name, **table.mean().to_dict(), f"{first}_se": spread}
+
+
+class _Interacting(_Asked):
+    """`DrugTargetAIR` and pairs of 1 and 0."""
+
+    counts = "average_precision"
+
+    def read(self, interactions: Any) -> tuple[Interactions, np.ndarray | None]:
+        pairs = as_pairs(interactions, self.words, timed=True)
+        data, times = with_zeros(pairs), None
+        if pairs.timestamps is not None:
+            each = np.full((data.n_users, data.n_items), np.nan)
+            each[pairs.user_index, pairs.item_index] = pairs.timestamps
+            times = each.ravel()[np.sort(data.pair_index)]
+        return data, times
+
+    def folds(self, parts: list[tuple[Interactions, Interactions]]) -> list[Task]:
+        found = [part for part in parts if part[0].ratings.any() and 0 < part[1].ratings.mean() < 1]
+        if not found:
+            raise DataError(f"expected interactions and zeros in some of {len(parts)} folds, found none with both")
+        return [pair_task(shown, hidden, probabilities=True) for shown, hidden in found]
+
+    def systems(self, setting: str) -> dict[str, System]:
+        systems = {type(self.model).__name__: pair_system(self.model, **self.described)}
+        if setting == "cvs1":
+            systems[_PROFILES] = pair_system(DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1))
+        return systems | {_COUNTS: System(_PairCounts().fit, "")}
+
+    def measures(self, trial: Trial) -> dict[str, float]:
+        return pair_measures(trial.task.fold.test.ratings, trial.answer[0])
+
+    def whole(self, found: list[Trial]) -> dict[str, float]:
+        truth = np.concatenate([trial.task.fold.test.ratings for trial in found])
+        probability = np.concatenate([trial.answer[1] for trial in found])
+        return {"calibration_error": calibration_error(truth, probability)}
+
+
+class _Affinities(_Asked):
+    """`AIR` and affinities, of which some may be limits."""
+
+    counts = "mse"
+
+    def read(self, interactions: Any) -> tuple[Interactions, np.ndarray | None]:
+        data = as_affinities(interactions, self.words)
+        order, times = np.argsort(data.pair_index), data.timestamps
+        return data, None if times is None else times[order].astype(np.float64)
+
+    def folds(self, parts: list[tuple[Interactions, Interactions]]) -> list[Task]:
+        found = [part for part in parts if np.ptp(part[1].ratings[part[1].measured]) > 0]
+        if not found:
+            raise DataError(f"expected different measured values in some of {len(parts)} folds, found none with any")
+        return [Task.of_ratings(Fold("", *part)) for part in found]
+
+    def systems(self, setting: str) -> dict[str, System]:
+        own = System(partial(_fit_pairs, self.model, (), self.described), "")
+        return {type(self.model).__name__: own, BiasModel.__name__: System(partial(train_plainly, BiasModel, {}), "")}
+
+    def measures(self, trial: Trial) -> dict[str, float]:
+        test, (predicted, deviation, _) = trial.task.fold.test, trial.answer
+        kept, limits = test.measured, ~test.measured
+        deviation = None if deviation is None else deviation[kept]
+        figures = affinity_measures(test.ratings[kept], predicted[kept], deviation)
+        return figures | ({"limits kept": float((test.misses(predicted)[limits] == 0).mean())} if limits.any() else {})
+
+
+def affinity_measures(truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray | None) -> dict[str, float]:
+    """Mean squared error, concordance index, r_m^2, and the share inside of 90 % intervals, where a model has some."""
+    figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
+    figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
+    if deviation is not None:
+        figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
+    return figures
 
 
 def pair_task(shown: Interactions, hidden: Interactions, *, probabilities: bool = False) -> Task:
@@ -287,9 +345,7 @@ def pair_system(model: DrugTargetAIR, *similarities: Any, **described: Any) -> S
     return System(partial(_fit_pairs, model, similarities, described), "")
 
 
-def _fit_pairs(
-    model: DrugTargetAIR, similarities: tuple[Any, ...], described: dict[str, Any], shown: Interactions
-) -> DrugTargetAIR:
+def _fit_pairs(model: Any, similarities: tuple[Any, ...], described: dict[str, Any], shown: Interactions) -> Any:
     return copy.deepcopy(model).fit(shown, *similarities, **described)
 
 
@@ -301,15 +357,6 @@ def _ask_scores(model: Any, shown: Interactions, question: Question) -> tuple[np
 def _ask_probabilities(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray, np.ndarray | None]:
     scores, _ = _ask_scores(model, shown, question)
     return scores, model.calibration_.of_scores(scores) if isinstance(model, DrugTargetAIR) else None
-
-
-def _measurable(data: Interactions, splits: Sequence[Split]) -> list[tuple[Interactions, Interactions]]:
-    """What is shown and what is hidden of the folds for which every measure is defined."""
-    parts = [(data.select(split.train), data.select(split.test)) for split in splits]
-    found = [part for part in parts if part[0].ratings.any() and 0 < part[1].ratings.mean() < 1]
-    if not found:
-        raise DataError(f"expected interactions and zeros in some of {len(parts)} folds, found none with both")
-    return found
 
 
 class _PairCounts:
@@ -337,9 +384,3 @@ def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
         "enrichment_1%": enrichment(truth, scores, 0.01),
         "bedroc": bedroc(truth, scores),
     }
-
-
-def _row(name: str, found: list[Trial]) -> dict[str, Any]:
-    table = pd.DataFrame([pair_measures(trial.task.fold.test.ratings, trial.answer[0]) for trial in found])
-    spread = float(table["average_precision"].std(ddof=1) / np.sqrt(len(table))) if len(table) > 1 else float("nan")
-    return {"system": name, **table.mean().to_dict(), "average_precision_se": spread}

@@ -33,20 +33,22 @@ class Fold(NamedTuple):
     train: Interactions
     test: Interactions
 
+    @classmethod
+    def of(cls, name: str, data: Interactions, split: Split) -> Self:
+        """The parts of a split; limits are not tested."""
+        return cls(name, data.select(split.train), data.select(split.test).measured_alone())
+
 
 def holdout_folds(data: Interactions, test_fraction: float, seed: int) -> list[Fold]:
     """One fold with a random test part."""
     split = random_holdout(data, test_fraction, random_state=seed)
-    return [Fold("hold-out", data.select(split.train), data.select(split.test))]
+    return [Fold.of("hold-out", data, split)]
 
 
 def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list[Fold]:
     """So many random folds."""
     splits = k_fold(data, n_splits, random_state=seed)
-    return [
-        Fold(f"fold {number}", data.select(split.train), data.select(split.test))
-        for number, split in enumerate(splits, start=1)
-    ]
+    return [Fold.of(f"fold {number}", data, split) for number, split in enumerate(splits, start=1)]
 
 
 class NewUsersFold(NamedTuple):
@@ -73,7 +75,7 @@ class NewUsersFold(NamedTuple):
 def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
     """A fold that tests a random share of each user's interactions."""
     split = user_holdout(data, test_fraction, seed)
-    return Fold("hold-out", data.select(split.train), data.select(split.test))
+    return Fold.of("hold-out", data, split)
 
 
 def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
@@ -131,14 +133,17 @@ def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
 
 
 def told_of_unknown(folds: Sequence[Fold | NewUsersFold], what: str = "ratings") -> str:
-    """How many test ratings have a user or an item that the training part lacks; "" without any."""
+    """How many test ratings have a user or an item that the training part lacks, and of limits; "" without any."""
     of_users, of_items = (
         np.concatenate([~np.isin(getattr(fold.test, name), getattr(fold.train, name)) for fold in folds])
         for name in ("user_index", "item_index")
     )
     sides = f"a user ({of_users.sum():,}) or an item ({of_items.sum():,}) that is not in the training part"
     n_all = (of_users | of_items).sum()
-    return f"{n_all:,} test {what} have {sides}, and are answered by means or what is popular" if n_all else ""
+    told = [f"{n_all:,} test {what} have {sides}, and are answered by means or what is popular"] if n_all else []
+    if any(fold.train.relations is not None for fold in folds):
+        told.append("limits are for systems that know them to learn from; the others, and the test, have none")
+    return "; ".join(told)
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
@@ -149,7 +154,7 @@ def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
         raise DataError(
             f"expected later interactions of users and items that occur before, found none among {split.test.sum()}"
         )
-    return Fold(name, data.select(split.train), data.select(known))
+    return Fold.of(name, data, Split(split.train, known))
 
 
 def _has(index: np.ndarray, part: np.ndarray, size: int) -> np.ndarray:

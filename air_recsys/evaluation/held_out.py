@@ -114,9 +114,8 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = Fa
         raise ParameterError("expected either test ratings or refit, found both")
     model = copy.copy(model)  # the state of this moment, whatever another thread writes
     data = model.interactions_
-    data.check_measured()
     if test is not None:
-        unseen = as_interactions(test, allow_negative=True)
+        unseen = as_interactions(test, allow_negative=True, reads=("relation",)).measured_alone()
         protocol = (
             f"{unseen.n_ratings:,} test ratings that were given; baselines fitted on the model's training ratings"
         )
@@ -160,7 +159,7 @@ def _why_no_refit(model: Recommender) -> str:
 def _compare(
     title: str, protocol: str, model: Recommender, training: Interactions, unseen: Interactions | None
 ) -> Evaluation:
-    test = training if unseen is None else unseen
+    test = (training if unseen is None else unseen).measured_alone()
     pairs = _pairs(model, training, test)
     notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
     notes += filter(None, [told_of_test(test.ratings, model.rating_scale_)])

@@ -95,7 +95,7 @@ def _apart(name: str, train: Interactions, test: Interactions) -> Fold:
         user, item = test.user_ids.item(test.user_index[shared[0]]), test.item_ids.item(test.item_index[shared[0]])
         expected = "expected test ratings that are not among the training ratings"
         raise DataError(f"{expected}, found {shared.size} in both, the first of user {user!r} and item {item!r}")
-    return Fold(name, train, test)
+    return Fold(name, train, test.measured_alone())
 
 
 def given_parts(train: Interactions, test: Interactions) -> Parts:

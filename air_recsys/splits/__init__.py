@@ -11,25 +11,21 @@ A parameter outside its range is a `ParameterError`, and data that cannot be div
 (3, 3)
 """
 
-from air_recsys.data.splits.base import Split, StrongSplit, predefined, predefined_folds
-from air_recsys.data.splits.cold import cold_both_folds, cold_item_folds, cold_user_folds
-from air_recsys.data.splits.random import k_core, k_fold, random_holdout, repeated_k_fold, user_holdout
+from air_recsys.data.splits.base import Split, StrongSplit, predefined
+from air_recsys.data.splits.cold import interaction_folds
+from air_recsys.data.splits.random import k_core, k_fold, random_holdout, user_holdout
 from air_recsys.data.splits.temporal import global_time, leave_last, strong_generalisation
 
 __all__ = [
     "Split",
     "StrongSplit",
-    "cold_both_folds",
-    "cold_item_folds",
-    "cold_user_folds",
     "global_time",
+    "interaction_folds",
     "k_core",
     "k_fold",
     "leave_last",
     "predefined",
-    "predefined_folds",
     "random_holdout",
-    "repeated_k_fold",
     "strong_generalisation",
     "user_holdout",
 ]

@@ -16,12 +16,12 @@ from scipy.special import log_ndtr, ndtr
 from air_recsys.data.described.sides import Described
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_davis
+from air_recsys.evaluation.drug_targets import affinity_measures
 from air_recsys.evaluation.experiment import Task, Trial, process_place, trials
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System
-from air_recsys.metrics import concordance_index, modified_r_squared, mse
 from air_recsys.models import AIR
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
@@ -230,7 +230,7 @@ def bench_new_drugs(data: DrugTargetData, n_draws: int) -> ResultTable:
                 ("fit of all", _train_air("ratings", {}, (alike.drugs, alike.targets), seed, again, **how)),
             ):
                 answers = fitted.predict(test["user"], test["item"], return_std=True)
-                found.setdefault((number, way), []).append(_figures(test["rating"].to_numpy(), *answers))
+                found.setdefault((number, way), []).append(affinity_measures(test["rating"].to_numpy(), *answers))
     rows: list[dict[str, Any]] = [
         {"measurements": number, "system": way} | {each: fmean(one[each] for one in figures) for each in figures[0]}
         for (number, way), figures in found.items()
@@ -251,13 +251,5 @@ def affinity_figures(trial: Trial) -> dict[str, float]:
         of_limits = limit_figures(truth, predicted, deviation, np.where(truth <= NO_BINDING, -1, 0))
         if trial.system == "AIR with limits":
             predicted, deviation = recorded(predicted, deviation), None
-    figures = _figures(truth, predicted, deviation) | of_limits
+    figures = affinity_measures(truth, predicted, deviation) | of_limits
     return figures | {"seconds": trial.costs.seconds, "cpu_seconds": trial.costs.cpu_seconds}
-
-
-def _figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray | None) -> dict[str, float]:
-    figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
-    figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
-    if deviation is not None:
-        figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
-    return figures

@@ -9,23 +9,19 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold, PredefinedSplit, RepeatedKFold, train_test_split
+from sklearn.model_selection import KFold, RepeatedKFold, train_test_split
 
 from air_recsys import Interactions
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.splits import (
-    cold_both_folds,
-    cold_item_folds,
-    cold_user_folds,
     global_time,
+    interaction_folds,
     k_core,
     k_fold,
     leave_last,
     predefined,
-    predefined_folds,
     random_holdout,
-    repeated_k_fold,
     strong_generalisation,
     user_holdout,
 )
@@ -34,14 +30,13 @@ fast = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 fractions = st.floats(0.05, 0.95)
 degrees = st.integers(1, 3)
-FOLDS = {"users": cold_user_folds, "items": cold_item_folds}
 SPLITTERS = {
     "holdout": lambda data, seed: [random_holdout(data, 0.3, seed)],
     "folds": lambda data, seed: k_fold(data, 3, seed),
-    "repeated": lambda data, seed: repeated_k_fold(data, 3, 2, seed),
+    "repeated": lambda data, seed: k_fold(data, 3, seed, 2),
     "share": lambda data, seed: [user_holdout(data, 0.3, seed)],
     "number": lambda data, seed: [user_holdout(data, 1, seed)],
-    "cold": lambda data, seed: cold_both_folds(data, 2, seed),
+    "cold": lambda data, seed: interaction_folds(data, "cvs4", 2, seed),
     "strong": lambda data, seed: [strong_generalisation(data, 0.5, 0.5, seed)],
 }
 
@@ -93,7 +88,7 @@ def test_holdout_is_scikit_learns_train_test_split(data, fraction, seed):
 def test_folds_are_those_of_scikit_learn(data, n_splits, n_repeats, seed):
     once = k_fold(data, n_splits, np.random.RandomState(seed)), KFold(n_splits, shuffle=True, random_state=seed)
     again = RepeatedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-    for found, folds in (once, (repeated_k_fold(data, n_splits, n_repeats, seed), again)):
+    for found, folds in (once, (k_fold(data, n_splits, seed, n_repeats), again)):
         for split, expected in zip(found, folds.split(np.arange(data.n_ratings)), strict=True):
             assert [np.flatnonzero(part).tolist() for part in split] == [part.tolist() for part in expected]
 
@@ -107,7 +102,7 @@ def test_folds_and_sizes_are_those_of_surprise():
         sorted(int(rating) for *_, rating in testset)
         for _, testset in surprise.model_selection.RepeatedKFold(3, 2, random_state=1).split(dataset)
     ]
-    assert [np.flatnonzero(split.test).tolist() for split in repeated_k_fold(data, 3, 2, 1)] == tested
+    assert [np.flatnonzero(split.test).tolist() for split in k_fold(data, 3, 1, 2)] == tested
     for fraction in (0.1, 0.25, 0.33):
         (trainset, testset), *_ = surprise.model_selection.ShuffleSplit(1, fraction, random_state=0).split(dataset)
         train, test = random_holdout(data, fraction)
@@ -144,44 +139,9 @@ def test_every_rating_of_a_user_is_held_out_equally_often():
     assert np.abs(times - 200).max() < 5 * math.sqrt(150)  # five standard deviations of a binomial count
 
 
-@pytest.mark.parametrize("kind", ["users", "items"])
-@fast
-@given(data=interactions(), n_splits=st.integers(2, 4), seed=seeds)
-def test_whole_groups_are_hidden_each_once(kind, data, n_splits, seed):
-    index = data.user_index if kind == "users" else data.item_index
-    present = np.unique(index)
-    if present.size < n_splits:
-        with pytest.raises(DataError, match=f"at least {n_splits} {kind} with ratings, one per fold, found"):
-            FOLDS[kind](data, n_splits, seed)
-        return
-    splits = list(FOLDS[kind](data, n_splits, seed))
-    check_parts(data, [split.test for split in splits])
-    expected = KFold(n_splits, shuffle=True, random_state=seed).split(present)
-    for split, (_, hidden) in zip(splits, expected, strict=True):
-        check_parts(data, split)
-        assert set(index[split.test]) == set(present[hidden])
-        assert not set(index[split.test]) & set(index[split.train])
-
-
-@fast
-@given(interactions(), st.integers(2, 3), seeds)
-def test_both_sides_are_hidden(data, n_splits, seed):
-    try:
-        splits = list(cold_both_folds(data, n_splits, seed))
-    except DataError:
-        return
-    assert len(splits) == n_splits**2
-    check_parts(data, [split.test for split in splits])
-    users, items = data.user_index, data.item_index
-    for train, test in splits:
-        check_parts(data, [train, test], cover=False)
-        assert not set(users[test]) & set(users[train])
-        assert not set(items[test]) & set(items[train])
-
-
 def test_blocks_of_a_full_matrix_are_all_pairs_of_folds():
     data = grid(6, 9)
-    blocks = list(cold_both_folds(data, n_splits=3))
+    blocks = list(interaction_folds(data, "cvs4"))
     assert {(int(train.sum()), int(test.sum())) for train, test in blocks} == {(4 * 6, 2 * 3)}
     hidden = [(frozenset(data.user_index[test]), frozenset(data.item_index[test])) for _, test in blocks]
     users, items = {user for user, _ in hidden}, {item for _, item in hidden}
@@ -279,16 +239,6 @@ def test_pairs_use_the_callers_ids():
     assert predefined(data, "ann", 10).test.tolist() == [False, True, False, False]
 
 
-@fast
-@given(interactions(min_ratings=3), st.data())
-def test_given_folds_are_those_of_scikit_learn(data, draw):
-    numbers = st.lists(st.integers(-1, 3), min_size=data.n_ratings, max_size=data.n_ratings)
-    fold = np.array(draw.draw(numbers.filter(lambda chosen: max(chosen) >= 0 and len(set(chosen)) > 1)))
-    for split, expected in zip(predefined_folds(data, fold), PredefinedSplit(fold).split(), strict=True):
-        check_parts(data, split)
-        assert [np.flatnonzero(part).tolist() for part in split] == [part.tolist() for part in expected]
-
-
 # -------------------------------------------------------------------- the k-core
 
 
@@ -322,7 +272,6 @@ def test_a_chain_unravels_completely():
 # -------------------------------------------------------------------- bad input
 
 TIMED = Interactions([0, 1], [0, 0], [1, 1], "ab", "x", timestamps=[1, 2])
-NUMBERS = "expected fold numbers >= 0, or -1 for always training, and more than one of them, found"
 
 
 @pytest.mark.parametrize(
@@ -333,17 +282,12 @@ NUMBERS = "expected fold numbers >= 0, or -1 for always training, and more than 
         (([1], [1]), "expected test pairs that have a rating, found 1 without, the first at position 0"),
         (([], []), "expected ratings on both sides of the split, found 3 for training and 0 for testing"),
         (([0, 0, 1], [0, 1, 0]), "expected ratings on both sides of the split, found 0 for training and 3"),
-        (([0, 1],), "expected one integer fold for each of 3 ratings, found int64 (2,)"),
-        (([0.0, 1, 0],), "expected one integer fold for each of 3 ratings, found float64 (3,)"),
-        (([0, 1, -2],), NUMBERS),
-        (([-1] * 3,), f"{NUMBERS} [-1]"),
-        (([2] * 3,), f"{NUMBERS} [2]"),
     ],
 )
-def test_pairs_and_folds_that_do_not_fit_are_named_at_once(given_split, message):
+def test_pairs_that_do_not_fit_are_named_at_once(given_split, message):
     data = Interactions.from_dense([[1, 2], [3, np.nan]])
     with pytest.raises(DataError, match=f"^{re.escape(message)}"):
-        (predefined if len(given_split) == 2 else predefined_folds)(data, *given_split)
+        predefined(data, *given_split)
 
 
 @pytest.mark.parametrize("fraction", [0, 1, 0.0, 1.0, -0.1, 1.5, float("nan"), "0.1", True, None])
@@ -360,7 +304,7 @@ def test_fractions_lie_between_zero_and_one(fraction):
     ("split", "error", "message"),
     [
         (lambda: k_fold(grid(2, 2), n_splits=1), ParameterError, "n_splits must be an integer >= 2, found 1"),
-        (lambda: repeated_k_fold(grid(2, 2), n_repeats=0), ParameterError, "n_repeats must be an integer >= 1"),
+        (lambda: k_fold(grid(2, 2), n_repeats=0), ParameterError, "n_repeats must be an integer >= 1"),
         (lambda: k_fold(grid(2, 2), 5), DataError, "at least one rating per fold, found 4 for n_splits=5"),
         (
             lambda: k_fold(grid(2, 3), random_state=-1),
@@ -374,7 +318,6 @@ def test_fractions_lie_between_zero_and_one(fraction):
             r"for training, found 2 with test_fraction=0\.9",
         ),
         (lambda: user_holdout(grid(2, 2), 2), DataError, "both sides of the split, found 4 for training and 0"),
-        (lambda: cold_both_folds(grid(3, 3), 4), DataError, "expected at least 4 users with ratings, one per fold"),
         (lambda: strong_generalisation(grid(3, 1)), DataError, "users with at least two ratings, found none"),
         (lambda: strong_generalisation(grid(2, 3), 0.9), DataError, r"besides the 2 hidden one\(s\), found none"),
         (
@@ -394,12 +337,6 @@ def test_fractions_lie_between_zero_and_one(fraction):
 def test_what_does_not_fit_is_named_before_the_first_split(split, error, message):
     with pytest.raises(error, match=message):
         split()
-
-
-def test_blocks_without_ratings_are_an_error_at_once():
-    diagonal = Interactions(range(4), range(4), np.ones(4), range(4), range(4))
-    with pytest.raises(DataError, match=r"each of the 16 blocks .* found 12 block\(s\) without; choose a smaller"):
-        cold_both_folds(diagonal, n_splits=4)
 
 
 @pytest.mark.data

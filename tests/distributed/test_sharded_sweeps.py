@@ -17,6 +17,7 @@ from training_jobs import (
     learned,
     message,
     model,
+    ranker,
     ratings,
     results,
     same,
@@ -28,7 +29,7 @@ from air_recsys import Interactions
 from air_recsys.datasets import read_ratings
 from air_recsys.distributed import ParquetRatings, fit, plan_sweeps
 from air_recsys.distributed.checkpointer import FILE
-from air_recsys.exceptions import DataFileError, DataWarning, MemoryLimitError, ParameterError
+from air_recsys.exceptions import DataError, DataFileError, DataWarning, MemoryLimitError, ParameterError
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
@@ -43,6 +44,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "unrated": {"sweeps": LANGEVIN, "data": {"n_users": 60, "n_without": 40}},
     "features": {"sweeps": {}, "data": {"known": True}},
     "similarities": {"sweeps": {"item_graph_strength": 0.5}, "data": {"known": True, "alike": True}},
+    "limits": {"sweeps": {"dtype": "float64"}, "data": {"limits": True}},
+    "limits, langevin": {"sweeps": LANGEVIN, "data": {"limits": True}},
     "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None}},
 }
 # Folder, rule for repeated pairs, and solver; with one group of rows two of three ranks have nothing to read.
@@ -93,6 +96,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(place / "few", frame[frame["item"] < 2], 3)
     write(place / "scarce", pd.DataFrame({"user": range(40), "item": range(40), "rating": range(40)}), 3)
     write(place / "empty", frame.iloc[:0], 2)
+    write(place / "limits", frame.assign(relation=np.where(frame.index % 9, "=", "<")), 2)
     return place
 
 
@@ -276,6 +280,7 @@ def test_a_callback_ends_the_sweeps():
         (sweeping(), "nowhere", DataFileError, "no .*nowhere"),
         (sweeping(), "empty", DataFileError, "found an empty table"),
         (sweeping(n_factors="auto"), "scarce", ParameterError, "n_factors='auto' is 0 for so few ratings, which"),
+        (sweeping(), "limits", DataError, r"expected measured ratings in parts, found limits \(relation < or >\)"),
         (model(), "many", ParameterError, "ParquetRatings are for the solvers Variational and Langevin"),
     ],
 )
@@ -283,6 +288,18 @@ def test_what_needs_one_process_or_other_files_is_refused(made, folder, error, m
     data = ratings() if folder is None else ParquetRatings(folders / folder, allow_negative=True)
     with pytest.raises(error, match=message):
         fit(made, data)
+
+
+def test_limits_are_refused_on_every_rank_where_a_model_cannot_use_them():
+    for made in (model(n_factors=3), ranker()):
+        with pytest.raises(DataError, match="limits"):
+            fit(made, ratings(limits=True))
+
+
+def test_ranks_find_limits_in_double_precision_to_the_last_digits(out):
+    found, expected = results(out, "limits", 1)[0], alone("limits")
+    for part in ("scores", "deviations", "folded", "history_noise"):
+        np.testing.assert_allclose(found[part], expected[part], rtol=1e-9, atol=1e-9, err_msg=part)
 
 
 def test_strengths_of_given_graphs_are_not_searched_and_rules_are_checked():

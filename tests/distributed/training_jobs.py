@@ -41,16 +41,20 @@ def ratings(
     *,
     known: bool = False,
     alike: bool = False,
+    limits: bool = False,
 ) -> Interactions:
     """Ratings of rank 3; the first user has rated everything, the last `n_without` nothing.
 
-    With features of the users if `known`, with similarities of the items if `alike`.
+    With features of the users if `known`, with similarities of the items if `alike`, half of them `limits`.
     """
     rng = np.random.default_rng(seed)
     truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items))
     rated = rng.random(truth.shape) < 0.3
     rated[0], rated[-n_without:] = True, False
     data = Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
+    if limits:
+        frame = data.to_frame().assign(relation=np.array(["=", "<", ">", "="])[rng.integers(4, size=data.n_ratings)])
+        return Interactions.from_frame(frame, relation="relation", allow_negative=True)
     data = data.with_features(user=rng.normal(size=(n_users, 3))) if known else data
     places = rng.normal(size=(n_items, 2))
     return with_similarities(data, None, (places @ places.T).clip(0)) if alike else data

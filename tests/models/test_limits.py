@@ -12,6 +12,7 @@ import pytest
 from air_recsys import AIR, DMF, BiasModel, Interactions
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.evaluation import compare
+from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.exceptions import AirRecsysError, DataError
 from air_recsys.models import GraphRanker
 
@@ -131,7 +132,6 @@ def test_hidden_limits_count_where_predictions_break_them() -> None:
         lambda: DrugTargetAIR().fit(Interactions.from_frame(MADE.limits, relation="relation")),
         lambda: air("adam", n_factors=2).fit(MADE.limits),
         lambda: air(time="drift").fit(MADE.limits.assign(timestamp=range(len(MADE.limits)))),
-        lambda: compare(["BiasModel"], MADE.limits),
         lambda: Interactions.from_frame(MADE.limits, relation="relation").to_surprise(),
         lambda: air().fit(MADE.limits.round(0)).predict_proba(0, 0),
     ],
@@ -163,3 +163,17 @@ def test_interactions_carry_relations_and_refuse_others() -> None:
         Interactions.from_frame(twice, relation="relation", duplicates="mean")
     first = Interactions.from_frame(twice, relation="relation", duplicates="first")
     np.testing.assert_array_equal(first.relations, data.relations)
+
+
+def test_systems_side_by_side_learn_from_limits_or_do_without_and_are_tested_on_measured_ratings() -> None:
+    found = compare([air(), "Biases"], MADE.limits, progress=False)
+    assert "limits are for systems that know them" in found.protocol
+    errors = found.to_frame()["rmse"]
+    assert errors.iloc[0] < errors.iloc[1]
+    data = Interactions.from_frame(MADE.limits, relation="relation")
+    told = evaluate_model(air().fit(data), refit=True)
+    assert len(told.pairs) < 0.1 * data.n_ratings
+    test = MADE.limits.head(300)
+    assert len(evaluate_model(air().fit(data), test).pairs) == (test["relation"] == "=").sum()
+    with pytest.raises(DataError, match="limits"):
+        evaluate_model(air().fit(data), test[test["relation"] == "<"])

@@ -140,7 +140,7 @@ class Described(NamedTuple):
 def as_given(side: str, content: Any) -> Given:
     """What is given for a side by names; what is no mapping is one similarity."""
     if content is None or not _is_mapping(content):
-        return {} if content is None else {_ONE: content}
+        return {} if content is None else {ONE: content}
     if not content:
         raise DataError(f"expected {side}_similarity with a table or texts by name, found an empty mapping")
     return {str(name): each for name, each in content.items()}
@@ -148,7 +148,7 @@ def as_given(side: str, content: Any) -> Given:
 
 def argument(side: str, name: str) -> str:
     """What is given under a name, for messages."""
-    return f"{side}_similarity" if name == _ONE else f"{side}_similarity[{name!r}]"
+    return f"{side}_similarity" if name == ONE else f"{side}_similarity[{name!r}]"
 
 
 def n_kernels(given: Given) -> int:
@@ -165,7 +165,7 @@ def ids_of(given: Given) -> np.ndarray:
     return np.asarray(pd.Index(ids, dtype=None if ids else object))
 
 
-_ONE = "similarity"
+ONE = "similarity"
 
 
 def _is_mapping(named: Any) -> bool:
@@ -204,8 +204,8 @@ def _kernels(
 
 def _is_square(name: str, content: Any) -> bool:
     """Whether a table is one of similarities: by its name, else if it has the ids as its index and its columns."""
-    if name in (_ONE, "features") or not isinstance(content, pd.DataFrame):
-        return name == _ONE
+    if name in (ONE, "features") or not isinstance(content, pd.DataFrame):
+        return name == ONE
     return set(content.index) <= set(content.columns)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.affinities import as_p_affinity
+from air_recsys.data.affinities import ROLES, as_affinities, as_p_affinity
+from air_recsys.data.interactions import Interactions
 from air_recsys.data.readers.forms import FOUND
 from air_recsys.data.readers.sources import regular
 from air_recsys.data.readers.tables import existing, read_names, read_table
@@ -29,6 +30,7 @@ _BINDINGDB = {
     "smiles": ("ligand smiles",),
     "sequence": ("bindingdb target chain sequence", "bindingdb target chain sequence 1"),
     "chains": ("number of protein chains in target (>1 implies a multichain complex)",),
+    "year": ("date of publication", "date in bindingdb"),
 }
 _CHEMBL = {
     "user": ("molecule chembl id",),
@@ -38,7 +40,14 @@ _CHEMBL = {
     "relation": ("standard relation",),
     "endpoint": ("standard type",),
     "smiles": ("smiles", "canonical smiles"),
+    "year": ("document year",),
     "doubt": ("data validity comment", "data validity description"),
+}
+_OWN = {
+    **{"value" if role == "rating" else role: tuple(name.replace("_", " ") for name in ROLES[role]) for role in ROLES},
+    "smiles": ("smiles", "canonical smiles"),
+    "sequence": ("sequence", "sequences"),
+    "year": ("year", "date"),
 }
 
 
@@ -46,15 +55,22 @@ class Measurements(NamedTuple):
     """What a file of measurements holds."""
 
     table: pd.DataFrame
-    """A row a pair: user, item, rating (pKd, pKi, ...), relation, and weight where pairs are repeated."""
+    """A row a pair: user, item, rating (pKd, pKi, ...), relation, weight where pairs are repeated, and year."""
     smiles: pd.Series
     """The structures of the drugs, by id."""
     sequences: pd.Series
     """The sequences of the targets, by id; none in files of ChEMBL."""
 
+    def interactions(self) -> Interactions:
+        """Return the pairs with what is known of them."""
+        return as_affinities(self.table, ("user", "item"))
+
 
 def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = None) -> Measurements:
-    r"""Read a table of BindingDB (TSV) or of activities of ChEMBL (CSV), whose columns tell which it is.
+    r"""Read a table of BindingDB (TSV), of activities of ChEMBL (CSV), or of your own, whose columns tell which it is.
+
+    One of your own has a row a measurement: columns drug, target, value and unit, and relation, smiles, sequence and
+    year where it knows them.
 
     Units, limits and repetitions are taken as `air_recsys.dti.as_p_affinity` does. Left out, with a line that counts
     them, are rows without a drug, a target or a value, targets of several chains (of which BindingDB names one), and
@@ -92,19 +108,42 @@ def read_measurements(path: str | Path, endpoint: str | Iterable[str] | None = N
         check_choice("endpoint", each, ENDPOINTS)
     with regular(path) as source:
         file = existing(source, "measurements")
-        header = {_plain(name): name for name in reversed(read_names(file, FOUND))}
+        header = _header(file)
         values = {each: header[f"{each.lower()} (nm)"] for each in ENDPOINTS if f"{each.lower()} (nm)" in header}
-        columns = _found(file, header, _BINDINGDB if values else _CHEMBL)
+        columns = _found(file, header, _BINDINGDB if values else _OWN if not _lacks(header, _OWN) else _CHEMBL)
         wanted = [*columns.values(), *values.values()]
         table = read_table(file, "measurements", wanted, only=wanted)
     table = table.rename(columns={name: role for role, name in columns.items()})
     if values:
         long = table.melt([*columns], list(values.values()), "endpoint", "value").assign(unit="nM")
         table = long.replace({"endpoint": {name: each for each, name in values.items()}})
-    table = _chosen(file, table.loc[table["endpoint"].isin(ENDPOINTS) & table["value"].notna()], asked)
-    table = _usable(file, table)
-    pairs = table.filter(["user", "item", "value", "unit", "relation"])
+    if "endpoint" in table:
+        table = _chosen(file, table.loc[table["endpoint"].isin(ENDPOINTS) & table["value"].notna()], asked)
+    table = _with_years(_usable(file, table))
+    pairs = table.filter(["user", "item", "value", "unit", "relation", "year"])
     return Measurements(as_p_affinity(pairs), _texts(table, "user", "smiles"), _texts(table, "item", "sequence"))
+
+
+def is_measurements(file: Path) -> bool:
+    """Return whether a file has the columns that `read_measurements` reads: with units, as ratings have none."""
+    try:
+        header = _header(file)
+    except DataFileError:  # which other readers tell
+        return False
+    of_bindingdb = not _lacks(header, _BINDINGDB) and any(f"{each.lower()} (nm)" in header for each in ENDPOINTS)
+    return of_bindingdb or not _lacks(header, _CHEMBL) or not _lacks(header, _OWN)
+
+
+def _header(file: Path) -> dict[str, str]:
+    return {_plain(name): name for name in reversed(read_names(file, FOUND))}
+
+
+def _with_years(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with years as numbers; without that column where some have none."""
+    if "year" not in table:
+        return table
+    found = table["year"].astype(str).str.extract(r"((?:19|20)\d\d)")[0]
+    return table.drop(columns="year") if found.isna().any() else table.assign(year=found.astype(int))
 
 
 def _plain(name: str) -> str:
@@ -113,14 +152,22 @@ def _plain(name: str) -> str:
 
 def _found(file: Path, header: dict[str, str], known: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """The columns by role; `DataFileError` without those that a table must have."""
-    found = {role: next((header[name] for name in names if name in header), None) for role, names in known.items()}
-    needed = {"user", "item", "value", "unit", "endpoint"} & {*known}
-    absent = [known[role][0] for role in sorted(needed) if found[role] is None]
-    if absent:
+    if absent := _lacks(header, known):
         raise DataFileError(
             f"{file}: expected a TSV of BindingDB or activities of ChEMBL, found no columns {quoted(absent)}"
         )
+    return _named(header, known)
+
+
+def _named(header: dict[str, str], known: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    found = {role: next((header[name] for name in names if name in header), None) for role, names in known.items()}
     return {role: name for role, name in found.items() if name is not None}
+
+
+def _lacks(header: dict[str, str], known: dict[str, tuple[str, ...]]) -> list[str]:
+    """The columns that a table must have and lacks."""
+    needed = {"user", "item", "value", "unit", "endpoint"} & {*known}
+    return [known[role][0] for role in sorted(needed - _named(header, known).keys())]
 
 
 def _chosen(file: Path, table: pd.DataFrame, asked: tuple[str, ...] | None) -> pd.DataFrame:
@@ -128,11 +175,15 @@ def _chosen(file: Path, table: pd.DataFrame, asked: tuple[str, ...] | None) -> p
     counts = table["endpoint"].value_counts()
     if asked is None and len(counts) > 1:
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise DataFileError(f"{file}: expected one endpoint, found {found}: name it, as endpoint={counts.index[0]!r}")
+        raise DataFileError(f"{file}: expected one endpoint, found {found}: name it, {_named_as(counts.index[0])}")
     chosen = table if asked is None else table.loc[table["endpoint"].isin(asked)]
     if chosen.empty:
         raise DataFileError(f"{file}: expected values of {quoted(list(asked or ENDPOINTS))}, found none")
     return chosen
+
+
+def _named_as(endpoint: Any) -> str:
+    return f"as endpoint={endpoint!r} (in the shell --rating-column {endpoint}, of dti --value-column)"
 
 
 def _usable(file: Path, table: pd.DataFrame) -> pd.DataFrame:

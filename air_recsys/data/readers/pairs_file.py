@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import named_column
+from air_recsys.data.columns import named_column, time_column, usual_column
 from air_recsys.data.readers.forms import Writing, first_line
 from air_recsys.data.readers.ratings_text import as_integers
 from air_recsys.data.readers.sources import open_text, regular
@@ -93,7 +93,9 @@ def read_pairs(
         return _named(table, {drug: "drug", target: "target"})
     if value not in table:
         raise DataFileError(f"{file}: expected the column {value!r}, found {quoted(list(table.columns))}")
-    return _named(table.filter([drug, target, value]), {drug: "drug", target: "target", value: "interaction"})
+    others = [usual_column("relation", "relation", list(table.columns)), time_column(list(table.columns))]
+    kept = [drug, target, value, *(name for name in others if name is not None)]
+    return _named(table.filter(kept), {drug: "drug", target: "target", value: "interaction"})
 
 
 def read_square(path: str | Path, *, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:

@@ -14,9 +14,12 @@ from air_recsys.data.columns import (
     as_timestamps,
     checked_kinds,
     dates_of,
+    has_limits,
     hint_at_columns,
     index_type,
+    joined_relations,
     narrowed,
+    split_signs,
     tell_columns,
     usual_column,
 )
@@ -36,21 +39,29 @@ class ColumnNames(NamedTuple):
     rating: str | None
     timestamp: str | None
     kind: str | None = None
+    relation: str | None = None  # is found by its name, where there are ratings
 
     @property
     def given(self) -> list[str]:
-        """The names that the table has."""
-        return [name for name in self if name is not None]
+        """The names of columns that have a value in each row."""
+        return [name for name in self._replace(relation=None) if name is not None]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The names of columns that are no ids."""
+        return [name for name in self[2:] if name is not None]
 
     def among(self, header: list[str]) -> Self | None:
         """Return the names as a header writes them, see `usual_column`; None where it lacks one or has it twice."""
         found = [None if name is None else usual_column(role, name, header) for role, name in self._asdict().items()]
         lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
+        if self.rating is not None:
+            found[-1] = usual_column("relation", "relation", header)
         return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
 
     def tell(self, found: Self, header: list[str]) -> None:
         """Warn of columns that a caller may not expect to be read, or not to be, see `tell_columns`."""
-        tell_columns(self._asdict(), found._asdict(), header, stacklevel=6)
+        tell_columns(self._replace(relation="relation")._asdict(), found._asdict(), header, stacklevel=6)
 
     def lacking(self, header: list[str]) -> str:
         """Return what a header was expected to have and has, as the end of a message."""
@@ -82,13 +93,15 @@ class Table(NamedTuple):
     items: np.ndarray
     item_ids: np.ndarray
     ratings: np.ndarray
+    relations: np.ndarray | None = None
 
     def select(self, rows: np.ndarray) -> Self:
         """Return the ratings under a mask, and the ids that these have."""
         users, user_index = np.unique(self.users[rows], return_inverse=True)
         items, item_index = np.unique(self.items[rows], return_inverse=True)
         ids = self.user_ids[users], self.item_ids[items]
-        return type(self)(user_index, ids[0], item_index, ids[1], self.ratings[rows])
+        relations = None if self.relations is None else self.relations[rows]
+        return type(self)(user_index, ids[0], item_index, ids[1], self.ratings[rows], relations)
 
 
 class RatingColumns:
@@ -109,13 +122,21 @@ class RatingColumns:
         self._ratings = None if names.rating is None else GrowingColumn(np.float32, n_rows)
         self._times = None if names.timestamp is None else GrowingColumn(np.int64, n_rows)
         self._kinds: list[pd.Series] = []
+        self._relations: list[pd.Series] = []
+        self._signs: list[tuple[int, np.ndarray]] = []  # the first row of a part, and relations before its ratings
         self._has_dates: bool | None = None
         self.size = 0
 
     def append(self, part: pd.DataFrame) -> None:
         """Take in ratings and timestamps of some rows, whose ids `users` and `items` have got."""
         if self._ratings is not None:
-            self._ratings.append(narrowed(as_float(part[self._names.rating].to_numpy())))
+            ratings = part[self._names.rating].to_numpy()
+            if has_limits(ratings):
+                ratings, signs = split_signs(ratings)
+                self._signs.append((self._ratings.size, signs))
+            self._ratings.append(narrowed(as_float(ratings)))
+            if self._names.relation is not None:
+                self._relations.append(pd.Series(part[self._names.relation]).astype("category"))
         if self._times is not None:
             self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
         if self._names.kind is not None:
@@ -141,6 +162,7 @@ class RatingColumns:
             table.user_ids,
             table.item_ids,
             timestamps=times,
+            relations=table.relations,
             duplicates=rules.duplicates if kinds is None else None,
             allow_negative=rules.allow_negative,
             rating_scale=rules.rating_scale,
@@ -151,7 +173,17 @@ class RatingColumns:
     def to_table(self) -> Table:
         """Return ids and ratings, of which there may be none; nothing can be appended after that."""
         ratings = np.ones(self.size, np.float32) if self._ratings is None else self._ratings.whole()
-        return Table(*self.users.finish(self._convert), *self.items.finish(self._convert), ratings)
+        ids = *self.users.finish(self._convert), *self.items.finish(self._convert)
+        return Table(*ids, ratings, self._found_relations())
+
+    def _found_relations(self) -> np.ndarray | None:
+        own, column = np.zeros(self.size if self._signs else 0, np.int8), None
+        for start, signs in self._signs:
+            own[start : start + signs.size] = signs
+        if self._relations:
+            column = pd.concat([each.astype(object) for each in self._relations])
+            column = column if has_limits(column.unique()) or own.size else None
+        return joined_relations(own if own.size else None, column, self.size)
 
     def _to_times(self, column: pd.Series) -> np.ndarray:
         """Return numbers as they are, and dates as nanoseconds."""

@@ -58,7 +58,8 @@ def read_ratings(
 
     A file with one rating per row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
     without the named columns has one user per row, if its first column has distinct users and all others have numbers;
-    an empty field is not rated.
+    an empty field is not rated. A column `relation`, or a sign before a rating (``> 7``), makes it a limit, see
+    `Interactions`.
 
     Text files have a header line, unless `columns` says otherwise. A file is known by its content, not by its name:
     text, plain or packed by gzip or zip, or Parquet. Of an id only the empty field is missing, "NA" is an id. Ids that

@@ -91,14 +91,15 @@ def _append(columns: RatingColumns, part: Part, groups: range, names: ColumnName
 
 
 def _read_header(path: Path, names: ColumnNames) -> Part:
+    wanted = [names.user, names.item, *names.numbers]
     with parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     for n_rows in (min(rows, default=0), sum(rows)):
-        check_rows(path, n_rows, len(names.given))
-    if any(schema.names.count(name) != 1 for name in names.given):
+        check_rows(path, n_rows, len(wanted))
+    if any(schema.names.count(name) != 1 for name in wanted):
         raise DataFileError(f"{path}: {names.lacking(schema.names)}")
-    types = {name: schema.field(name).type for name in names.given}
+    types = {name: schema.field(name).type for name in wanted}
     for name, kind in types.items():
         if import_extra("pyarrow", "data").types.is_nested(kind):
             raise DataFileError(f"{path}: expected one value per row in {name!r}, found {kind}")
@@ -169,7 +170,7 @@ def _coded(column: Any) -> tuple[np.ndarray, Any]:
 def _numbers(table: Any, names: ColumnNames) -> Any:
     """Return the columns that are no ids as a DataFrame; without pandas' metadata an index is a column like others."""
     pyarrow = import_extra("pyarrow", "data")
-    wanted = table.select([name for name in (names.rating, names.timestamp, names.kind) if name is not None])
+    wanted = table.select(names.numbers)
     plain = pyarrow.schema([(field.name, plain_type(field.type)) for field in wanted.schema])
     return wanted.cast(plain).to_pandas(ignore_metadata=True)
 

@@ -21,6 +21,7 @@ from air_recsys.storage.reading import ARCHIVE_ERRORS
 
 _ROWS_AT_ONCE = 1_000_000
 MORE = "..."
+_SIGNED = re.compile(r"'\s*[<>=~]")  # a text that pandas cannot read as a number
 _SEVERAL = re.compile(r".*\w[\t,;|]\w.*|\d+:[\d.]+")  # ids with another separator, or values as in SVMlight
 
 
@@ -30,6 +31,7 @@ class TextForm(NamedTuple):
     form: Form
     names: ColumnNames  # as the header writes them
     header: list[str] | None = None  # names of all fields, of a file without a header line
+    has_signs: bool = False  # whether ratings may have a relation in front
 
     def check_fields(self, path: Path) -> None:
         """Raise for the first line that does not keep to the form."""
@@ -39,8 +41,9 @@ class TextForm(NamedTuple):
         """Return the form as `pandas.read_csv` takes it."""
         names = self.names
         # Ids are read as text, so they stay as written, and "NA" is an id.
-        kinds: Any = {names.user: str, names.item: str} | ({} if names.rating is None else {names.rating: np.float64})
-        kinds |= {} if names.kind is None else {names.kind: str}
+        kinds: Any = dict.fromkeys((names.user, names.item, names.kind, names.relation), str)
+        kinds[names.rating] = str if self.has_signs else np.float64
+        kinds.pop(None, None)
         header = {} if self.header is None else {"names": self.header, "header": None}
         return header | self.form.of_pandas() | {"dtype": kinds, "chunksize": _ROWS_AT_ONCE}
 
@@ -131,6 +134,8 @@ def read_text(path: Path, text: TextForm, passed: Passed) -> RatingColumns:
     except AirRecsysError:
         raise
     except (zlib.error, *ARCHIVE_ERRORS) as error:  # pandas' parser errors are ValueErrors
+        if not text.has_signs and isinstance(error, ValueError) and _SIGNED.search(str(error)):
+            return read_text(path, text._replace(has_signs=True), passed)
         text.check_fields(path)
         raise DataFileError(f"{path}: expected a table of text, found: {' '.join(str(error).split())}") from None
     if is_broken:
@@ -202,7 +207,14 @@ def _is_broken(part: pd.DataFrame, names: ColumnNames) -> bool:
     shifted = not isinstance(part.index, pd.RangeIndex)  # pandas moves surplus fields into the index
     if shifted or part[names.given].isna().to_numpy().any():
         return True
-    return names.rating is not None and not np.isfinite(part[names.rating]).all()
+    if names.rating is None or part[names.rating].dtype.kind != "f":
+        return names.rating is not None and not all(map(_is_rating, part[names.rating]))
+    return not np.isfinite(part[names.rating]).all()
+
+
+def _is_rating(field: str) -> bool:
+    """Whether a field is a finite number, which may have a relation in front."""
+    return is_finite_number(field.lstrip(" <>=~"))
 
 
 def _check_fields(path: Path, form: Form, names: ColumnNames, header: Sequence[str] | None) -> None:
@@ -219,5 +231,5 @@ def _check_fields(path: Path, form: Form, names: ColumnNames, header: Sequence[s
         for name in names.given:
             if not record[name]:
                 raise malformed(path, line, f"a value as {name!r}", text)
-        if names.rating is not None and not is_finite_number(record[names.rating]):
+        if names.rating is not None and not _is_rating(record[names.rating]):
             raise malformed(path, line, f"a finite number as {names.rating!r}", record[names.rating])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,41 +135,3 @@ def predefined(interactions: Interactions, test_users: Any, test_items: Any) -> 
             f"expected test pairs that have a rating, found {absent.size} without, the first at position {absent[0]}"
         )
     return split_off(np.isin(rated, wanted))
-
-
-def predefined_folds(interactions: Interactions, test_fold: Any) -> Iterator[Split]:
-    """Hold out one given fold at a time.
-
-    Parameters
-    ----------
-    interactions : Interactions
-    test_fold : array_like of int, shape (n_ratings,)
-        The fold of each rating, in the order of the ratings; -1 for ratings that are always for training.
-
-    Returns
-    -------
-    iterator of Split
-        One split per fold, in ascending order of the numbers.
-
-    Raises
-    ------
-    DataError
-        For anything but one integer >= -1 per rating, or where one fold holds all ratings or there is none.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
-    >>> [split.test.tolist() for split in predefined_folds(data, [0, 0, 7, -1])]
-    [[True, True, False, False], [False, False, True, False]]
-    """
-    fold = np.asarray(test_fold)
-    if fold.shape != (interactions.n_ratings,) or fold.dtype.kind not in "iu":
-        raise DataError(
-            f"expected one integer fold for each of {interactions.n_ratings} ratings, found {fold.dtype} {fold.shape}"
-        )
-    if fold.min() < -1 or fold.max() < 0 or (fold == fold[0]).all():
-        raise DataError(
-            "expected fold numbers >= 0, or -1 for always training, and more than one of them, found "
-            f"{np.unique(fold)[:5].tolist()}"
-        )
-    return (split_off(fold == number) for number in np.unique(fold[fold >= 0]))

@@ -1,129 +1,119 @@
-"""Cold-start splits: whole users, whole items, or both are hidden."""
+"""Folds of drugs and targets: pairs, drugs, targets, or both are hidden, in groups, or what came later."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split, as_random_state, split_off
 from air_recsys.exceptions import DataError
-from air_recsys.storage.validation import RandomState, check_integer
+from air_recsys.storage.validation import RandomState, check_choice, check_integer
+
+SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
+_BLOCK_FOLDS = 3
 
 
-def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
-    """Divide the users at random into folds and hide all ratings of one fold at a time.
+def interaction_folds(
+    interactions: Interactions,
+    setting: str = "cvs1",
+    n_splits: int = 10,
+    random_state: RandomState = 0,
+    *,
+    drug_groups: Mapping[Any, Any] | pd.Series | None = None,
+    target_groups: Mapping[Any, Any] | pd.Series | None = None,
+) -> Iterator[Split]:
+    """Yield splits that hide a fold of the pairs (cvs1), drugs (cvs2), targets (cvs3), or of both (cvs4).
+
+    Drugs are the users, and targets the items, of ratings too. The folds are those of Liu et al., 2016, and of their
+    program PyDTI with the same int seed: equal steps through one permutation, the last fold takes the rest.
 
     Parameters
     ----------
     interactions : Interactions
+        Recorded pairs, zeros included, affinities, or ratings; for "cvs1" sorted by drug and then target.
+    setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
+        In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
+        part. A block without interactions is left out, as no measure is defined on it.
     n_splits : int
-        Number of folds, at least 2. Users without ratings are in none.
+        Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
+        ten would leave most blocks without interactions.
     random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    iterator of Split
-        No user has ratings on both sides.
+    drug_groups, target_groups : mapping or Series, optional
+        The group of each drug or target: hidden ones are whole groups, such as of `scaffolds` and
+        `similarity_clusters`. Those without a group are one each.
 
     Raises
     ------
+    ParameterError
+        For an unknown setting, or fewer than two folds.
     DataError
-        If fewer users than folds have ratings.
+        If pairs are out of order, where these are hidden, or if there is less than one drug, target or pair per fold.
 
     Examples
     --------
-    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
-    >>> [split.test.tolist() for split in cold_user_folds(data, n_splits=2)]
+    >>> data = Interactions.from_dense([[1, 0], [0, 1]])
+    >>> [split.test.tolist() for split in interaction_folds(data, "cvs2", n_splits=2)]
     [[False, False, True, True], [True, True, False, False]]
-
-    Notes
-    -----
-    In drug-target prediction this is setting CVS2 (and `cold_item_folds` CVS3) where drugs are the users.
     """
-    fold = _fold_numbers(interactions.user_index, "users", n_splits, as_random_state(random_state))
-    return (split_off(fold == number) for number in range(n_splits))
-
-
-def cold_item_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
-    """Divide the items at random into folds and hide all ratings of one fold at a time.
-
-    It is `cold_user_folds` with the roles of users and items exchanged, parameters and errors included.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
-    >>> [split.test.tolist() for split in cold_item_folds(data, n_splits=2)]
-    [[False, True, False, True], [True, False, True, False]]
-    """
-    fold = _fold_numbers(interactions.item_index, "items", n_splits, as_random_state(random_state))
-    return (split_off(fold == number) for number in range(n_splits))
-
-
-def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
-    """Hide a fold of the users and a fold of the items at a time, and test where they meet.
-
-    A test rating has a hidden user *and* a hidden item, a training rating a visible user and a visible item. Ratings
-    with only one side hidden are in neither mask, so the two do not cover the data.
-
-    Parameters
-    ----------
-    interactions : Interactions
-    n_splits : int
-        Number of folds of the users, and of the items, at least 2.
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    iterator of Split
-        ``n_splits ** 2`` splits, one for each pair of a user fold and an item fold. Each rating is tested once.
-
-    Raises
-    ------
-    DataError
-        If fewer users or items than folds have ratings, or where a pair of folds would leave no training or no
-        test ratings, as sparse data in many folds does. It is raised before the first split is made.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
-    >>> train, test = next(cold_both_folds(data, n_splits=2))
-    >>> train.tolist(), test.tolist()
-    ([False, True, False, False], [False, False, True, False])
-    """
-    rng = as_random_state(random_state)
-    user_fold = _fold_numbers(interactions.user_index, "users", n_splits, rng)
-    item_fold = _fold_numbers(interactions.item_index, "items", n_splits, rng)
-    _check_blocks(user_fold, item_fold, n_splits)
-    return (
-        Split((user_fold != row) & (item_fold != column), (user_fold == row) & (item_fold == column))
-        for row, column in itertools.product(range(n_splits), repeat=2)
-    )
-
-
-def _fold_numbers(index: np.ndarray, kind: str, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return the number of the fold of each rating's user or item."""
-    from sklearn.model_selection import KFold
-
+    check_choice("setting", setting, SETTINGS)
     check_integer("n_splits", n_splits, minimum=2)
-    present, position = np.unique(index, return_inverse=True)
-    if present.size < n_splits:
-        raise DataError(f"expected at least {n_splits} {kind} with ratings, one per fold, found {present.size}")
-    fold = np.empty(present.size, dtype=np.int64)
-    for number, (_, hidden) in enumerate(KFold(n_splits, shuffle=True, random_state=rng).split(present)):
-        fold[hidden] = number
-    return fold[position]
+    m, n, size = interactions.n_users, interactions.n_items, interactions.n_ratings
+    if setting == "cvs1" and (np.diff(interactions.pair_index) <= 0).any():
+        raise DataError("expected pairs sorted by drug and target, found another order")
+    rng = as_random_state(random_state)
+    drug, target = interactions.user_index, interactions.item_index
+    m, drug = in_groups(interactions.user_ids, drug, drug_groups)
+    n, target = in_groups(interactions.item_ids, target, target_groups)
+    if setting == "cvs4":
+        return _blocks(interactions, _fold_of(m, _BLOCK_FOLDS, rng)[drug], _fold_of(n, _BLOCK_FOLDS, rng)[target])
+    size, position = {"cvs1": (size, np.arange(size)), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
+    fold = _fold_of(size, n_splits, rng)[position]
+    return (split_off(fold == number) for number in range(n_splits))
 
 
-def _check_blocks(user_fold: np.ndarray, item_fold: np.ndarray, n_splits: int) -> None:
-    cells = np.bincount(user_fold * n_splits + item_fold, minlength=n_splits**2)
-    n_test = cells.reshape(n_splits, n_splits)
-    n_train = n_test.sum() - n_test.sum(axis=0) - n_test.sum(axis=1, keepdims=True) + n_test
-    broken = np.count_nonzero((n_test == 0) | (n_train == 0))
-    if broken:
-        raise DataError(
-            f"expected training and test ratings in each of the {n_splits**2} blocks of user and item folds, "
-            f"found {broken} block(s) without; choose a smaller n_splits than {n_splits}"
-        )
+def in_groups(ids: np.ndarray, places: np.ndarray, groups: Any) -> tuple[int, np.ndarray]:
+    """Return the number of groups of a side, and that of each pair; without groups each id is one."""
+    if groups is None:
+        return len(ids), places
+    given = dict(groups)
+    names = [("group", str(given[own])) if own in given else ("alone", str(own)) for own in ids.tolist()]
+    numbers = pd.factorize(pd.MultiIndex.from_tuples(names))[0]
+    return int(numbers.max()) + 1, numbers[places]
+
+
+def _fold_of(size: int, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
+    if size < n_splits:
+        raise DataError(f"expected at least one drug, target or pair a fold, found {size} for {n_splits} folds")
+    order = rng.permutation(size)
+    fold = np.empty(size, dtype=np.int64)
+    fold[order] = np.minimum(np.arange(size) // (size // n_splits), n_splits - 1)
+    return fold
+
+
+def _blocks(interactions: Interactions, drug_fold: np.ndarray, target_fold: np.ndarray) -> Iterator[Split]:
+    for row, column in itertools.product(range(_BLOCK_FOLDS), repeat=2):
+        test = (drug_fold == row) & (target_fold == column)
+        train = (drug_fold != row) & (target_fold != column)
+        if interactions.ratings[test].any() and interactions.ratings[train].any():
+            yield Split(train, test)
+
+
+def split_in_time(times: np.ndarray, share: float, random_state: RandomState = 0) -> Split:
+    """Return the split that hides about a share of the pairs, the latest ones; those of one year stay together.
+
+    Pairs without a time (NaN), as zeros beside interactions with one, get those of others by chance.
+    """
+    lacking = np.isnan(times)
+    drawn = as_random_state(random_state).choice(times[~lacking], np.count_nonzero(lacking))
+    times = times.copy()
+    times[lacking] = drawn
+    moments, counts = np.unique(times, return_counts=True)
+    if moments.size < 2:
+        raise DataError(f"expected pairs of different times, found {moments[0]:g} for all")
+    held = 1 - np.cumsum(counts[:-1]) / times.size  # out, from each moment but the first on
+    return split_off(times >= moments[1 + np.argmin(np.abs(held - share))])

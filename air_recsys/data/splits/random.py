@@ -63,7 +63,9 @@ def random_holdout(interactions: Interactions, test_fraction: float = 0.1, rando
     return split_off(np.isin(np.arange(n_ratings), chosen))
 
 
-def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
+def k_fold(
+    interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0, n_repeats: int = 1
+) -> Iterator[Split]:
     """Divide the ratings at random into `n_splits` folds, each held out once.
 
     Parameters
@@ -72,6 +74,8 @@ def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomSt
     n_splits : int
         Number of folds, at least 2. Their sizes differ by at most one rating.
     random_state : int, RandomState, Generator or None
+    n_repeats : int
+        Number of such divisions, each time into other folds.
 
     Returns
     -------
@@ -91,40 +95,11 @@ def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomSt
     Notes
     -----
     With an int or a RandomState the folds are exactly those of scikit-learn's and of Surprise's ``KFold`` (with
-    shuffling) of the same seed.
+    shuffling), or ``RepeatedKFold``, of the same seed.
     """
-    return repeated_k_fold(interactions, n_splits, 1, random_state)
-
-
-def repeated_k_fold(
-    interactions: Interactions, n_splits: int = 5, n_repeats: int = 10, random_state: RandomState = 0
-) -> Iterator[Split]:
-    """Run `k_fold` several times, each time with other folds; errors are those of `k_fold`.
-
-    Parameters
-    ----------
-    interactions : Interactions
-    n_splits : int
-        Number of folds, at least 2.
-    n_repeats : int
-        Number of runs, at least 1.
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    iterator of Split
-        ``n_splits * n_repeats`` splits, those of one run next to each other; with an int or a RandomState the same
-        as scikit-learn's and Surprise's ``RepeatedKFold``.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
-    >>> len(list(repeated_k_fold(data, n_splits=2, n_repeats=3)))
-    6
-    """
-    check_integer("n_splits", n_splits, minimum=2)
     from sklearn.model_selection import RepeatedKFold
 
+    check_integer("n_splits", n_splits, minimum=2)
     check_integer("n_repeats", n_repeats, minimum=1)
     n_ratings = interactions.n_ratings
     if n_ratings < n_splits:

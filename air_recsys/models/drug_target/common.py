@@ -63,8 +63,8 @@ class CommonQuestions(SaysWhatItLacks):
     ) -> pd.DataFrame:
         """The best n targets of each drug, by `open_scores_` and not by `predict`; see `Recommender.recommend`.
 
-        With `exclude_seen`, known interactions are left out. `new_interactions` ranks the pairs of all drugs together,
-        with probabilities.
+        The columns of ids are called as in `words_`. With `exclude_seen`, known interactions are left out.
+        `new_interactions` ranks the pairs of all drugs together, with probabilities.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class CommonQuestions(SaysWhatItLacks):
         >>> from air_recsys.dti import DrugTargetAIR
         >>> values = pd.DataFrame(np.kron(np.eye(2), np.ones((3, 3))), list("abcdef"), list("uvwxyz"))
         >>> values.loc["a", "u"] = np.nan
-        >>> DrugTargetAIR().fit(values).recommend("a", n=1)[["user", "item"]].values.tolist()
+        >>> DrugTargetAIR().fit(values).recommend("a", n=1)[["drug", "target"]].values.tolist()
         [['a', 'u']]
         """
         check_choice("exclude_seen", exclude_seen, (True, False))
@@ -92,18 +92,20 @@ class CommonQuestions(SaysWhatItLacks):
             scores[left_out.nonzero()] = -np.inf
         if allowed.common is not None:
             scores = scores[:, allowed.common]
-        if not allowed.n_left:
-            return recommendation_frame(asked, model.targets_.ids, np.empty((drugs.size, 0), int), scores, drugs >= 0)
-        best, values = best_of(scores, length, float(np.abs(model.open_scores_).max()))
-        return recommendation_frame(asked, model.targets_.ids, among(allowed.common, best), values, drugs >= 0)
+        best, values = np.empty((drugs.size, 0), int), scores
+        if allowed.n_left:
+            best, values = best_of(scores, length, float(np.abs(model.open_scores_).max()))
+            best = among(allowed.common, best)
+        found = recommendation_frame(asked, model.targets_.ids, best, values, drugs >= 0)
+        return found.rename(columns=dict(zip(("user", "item"), model.words_, strict=True)))
 
     def predict_table(self, drug_ids: Any, target_ids: Any) -> pd.DataFrame:
-        """The score of each pair and its source: the columns user, item, score and source."""
+        """The score of each pair and its source: the columns drug, target (see `words_`), score and source."""
         model = self._fitted()
         asked = asked_ids(drug_ids, model.drugs_.kind), asked_ids(target_ids, model.targets_.kind)
         pairs = pairs_of(model, *asked)
-        users, items = np.broadcast_arrays(*asked)
-        return pd.DataFrame({"user": users, "item": items, "score": model.scores_[pairs], "source": "model"})
+        ids = dict(zip(model.words_, np.broadcast_arrays(*asked), strict=True))
+        return pd.DataFrame({**ids, "score": model.scores_[pairs], "source": "model"})
 
     def score(self, test: Any, y: None = None) -> float:
         """The area under the precision-recall curve of recorded pairs, 1 and 0, for scikit-learn.

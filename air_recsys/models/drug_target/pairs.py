@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.columns import qualifies
+from air_recsys.data.columns import qualifies, time_column
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, as_interactions
@@ -45,7 +45,7 @@ def checked_words(drug: Any, target: Any) -> Words:
     return drug, target
 
 
-def as_pairs(given: Any, words: Words = WORDS) -> Interactions:
+def as_pairs(given: Any, words: Words = WORDS, *, timed: bool = False) -> Interactions:
     """Return recorded pairs, drugs as users and targets as items.
 
     Parameters
@@ -56,6 +56,8 @@ def as_pairs(given: Any, words: Words = WORDS) -> Interactions:
         Without the first all pairs interact. Any other table is wide: one row per drug, named by the index, and one
         column per target; NaN if nothing is recorded. Other containers are read as by `Interactions.from_csr` and
         `Interactions.from_dense`.
+    timed : bool
+        Whether to read when pairs were found, from a column such as year, date or timestamp.
     """
     given = as_pandas(given)
     if not isinstance(given, pd.DataFrame):
@@ -66,7 +68,7 @@ def as_pairs(given: Any, words: Words = WORDS) -> Interactions:
     if sides is None:
         _tell_other_words(given, names, words)
         return _wide(given)
-    return _long(given, names, *sides)
+    return _long(given, names, *sides, timed=timed)
 
 
 def _tell_other_words(table: pd.DataFrame, names: dict[Any, Any], words: Words) -> None:
@@ -142,11 +144,12 @@ def without_evidence(data: Interactions, similarities: Sequence[np.ndarray | Non
     return told and f"{told}, and no similarity is given: their scores say nothing"
 
 
-def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) -> Interactions:
+def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str, *, timed: bool) -> Interactions:
     values = [names[name] for name in _VALUES if name in names]
     weight = [names[name] for name in ("weight",) if name in names]
     read = [names[drug], names[target], *values, *weight]
-    others = [name for name in table.columns if name not in read]
+    time = time_column(list(table.columns))
+    others = [name for name in table.columns if name not in (*read, time)]
     numbers = [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
     if len(values) > 1 or (not values and numbers):
         raise DataError(
@@ -162,8 +165,10 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
         warnings.warn(told, DataWarning, stacklevel=_STACKLEVEL)
     if values and pd.api.types.is_bool_dtype(table[values[0]]):
         table = table.assign(**{str(values[0]): table[values[0]].astype(float)})
-    roles = zip(("user", "item", "rating", "weight"), (*read[:2], *(values or [None]), *weight), strict=False)
-    taken: Any = partial(Interactions.from_frame, table[read], **dict(roles), allow_negative=True)
+    roles = dict(zip(("user", "item", "rating", "weight"), (*read[:2], *(values or [None]), *weight), strict=False))
+    if timed and time is not None:
+        read, roles = [*read, time], roles | {"timestamp": time}
+    taken: Any = partial(Interactions.from_frame, table[read], **roles, allow_negative=True)
     data = taken(duplicates="first")
     if data.n_ratings < len(table):
         apart = np.flatnonzero(taken(duplicates="mean").ratings != data.ratings)

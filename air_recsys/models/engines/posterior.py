@@ -241,7 +241,7 @@ class PosteriorEngine:
         if relations is None:
             return None
         relations.sort_indices()
-        return Censored(observed.pattern, entries, torch.as_tensor(relations.data, device=self.device))
+        return Censored(observed, entries, torch.as_tensor(relations.data, device=self.device))
 
     def _drift(self, training: Interactions, observed: Observations, entries: OwnEntries) -> Drift | None:
         if self.solver.time is None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import OwnEntries
@@ -65,22 +66,29 @@ class Censored:
 
     Parameters
     ----------
-    pattern : SparsePattern
-        Of all entries, of one process alone.
+    observed : Observations
+        All entries, of all processes.
     entries : OwnEntries
-        The same as a posterior sees them: the values of the censored ones, their limits, are replaced.
+        Those of this process as a posterior sees them: the values of the censored ones, their limits, are replaced.
+        All processes find the values of all of them, from the same rows.
     signs : Tensor of int8, shape (nnz,)
         Row by row: 1 where an entry is above its value, -1 where below, 0 where it is measured.
     """
 
-    def __init__(self, pattern: SparsePattern, entries: OwnEntries, signs: Tensor) -> None:
-        places = signs.nonzero()[:, 0]
+    def __init__(self, observed: Observations, entries: OwnEntries, signs: Tensor) -> None:
+        (pattern, values, weights), places = observed, signs.nonzero()[:, 0]
         starts = torch.cat([signs.new_zeros(1, dtype=torch.int64), (signs != 0).cumsum(0)])
         self._pattern = SparsePattern(starts[pattern.row_starts.long()], pattern.columns[places], pattern.shape[1])
-        self._places = [pattern.in_order_of(side, signs).nonzero()[:, 0] for side in (0, 1)]
-        self._entries, own = entries.entries, entries.entries[0]
-        self._limits, self._signs = own.values[places].double(), signs[places].double()
-        self._weights = None if own.weights is None else own.weights[places].double()
+        self._entries, self._own = entries.entries, [slice(0, 0), slice(0, 0)]  # of the censored ones, by side
+        self._places = [places, places]
+        for side in (0, 1):
+            rows, starts = entries.own(side), pattern.side(side)[0]
+            ends = starts[[rows.start, rows.stop]].to(places.dtype)
+            ordered = pattern.in_order_of(side, signs).nonzero()[:, 0]
+            self._own[side] = slice(*torch.searchsorted(ordered, ends).tolist())
+            self._places[side] = ordered[self._own[side]] - ends[0]
+        self._limits, self._signs = values[places].double(), signs[places].double()
+        self._weights = None if weights is None else weights[places].double()
         self._variances = torch.zeros_like(self._limits)
 
     def follow(self, sides: list[Rows], noise: Noise, generator: torch.Generator | None) -> None:
@@ -99,7 +107,7 @@ class Censored:
             values, self._variances = cut_draws(*known, uniform), torch.zeros_like(means)
         for side, entries in enumerate(self._entries):
             own = self._pattern.in_order_of(side, values).to(entries.values.dtype)
-            entries.values.index_copy_(0, self._places[side], own)
+            entries.values.index_copy_(0, self._places[side], own[self._own[side]])
 
     def errors(self, side: int, precisions: Tensor) -> Tensor:
         """The share of what is not known of the values in the squared errors of the rows of a side, (m,).

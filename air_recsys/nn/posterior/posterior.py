@@ -76,7 +76,7 @@ class Posterior(Stateful):
     drift : Drift, optional
         What rows and columns add at a moment; of one process alone.
     censored : Censored, optional
-        The entries of which a limit is known; of one process alone.
+        The entries of which a limit is known.
 
     Attributes
     ----------

@@ -377,22 +377,22 @@ def test_drugs_are_users_and_targets_items():
     values.iloc[0, 0], values.iloc[5, 4] = np.nan, 0
     model = DrugTargetAIR().fit(values)
     lists = model.recommend(["d0", "d5"], 2)
-    assert lists.groupby("user")["item"].first().to_dict() == {"d0": "t0", "d5": "t4"}
-    assert lists.columns.tolist() == ["user", "item", "score", "rank", "source"]
+    assert lists.groupby("drug")["target"].first().to_dict() == {"d0": "t0", "d5": "t4"}
+    assert lists.columns.tolist() == ["drug", "target", "score", "rank", "source"]
     first = model.new_interactions(1, drug_ids="d0")
-    assert first["target"].tolist() == lists["item"].head(1).tolist()
+    assert first["target"].tolist() == lists["target"].head(1).tolist()
     assert first["score"].item() == lists["score"].iloc[0]
     known = values.columns[values.loc["d5"] == 1].tolist()
-    assert set(known) < set(model.recommend("d5", 9, exclude_seen=False)["item"])
-    assert not set(known) & set(model.recommend("d5", 9)["item"])
+    assert set(known) < set(model.recommend("d5", 9, exclude_seen=False)["target"])
+    assert not set(known) & set(model.recommend("d5", 9)["target"])
     own = model.recommend(["d0", "d5"], items={"d0": ["t8", "t7"], "d5": ["t0"]}, exclude="t8")
-    assert own[["user", "item"]].to_numpy().tolist() == [["d0", "t7"], ["d5", "t0"]]
+    assert own[["drug", "target"]].to_numpy().tolist() == [["d0", "t7"], ["d5", "t0"]]
     assert model.recommend("d0", exclude=list(values.columns)).empty
     assert model.similar_items("t0", 2)["target"].tolist() == model.item_graph_.neighbors("t0", 2)["target"].tolist()
     assert set(model.similar_users("d0", 3)["drug"]) == {"d1", "d2", "d3"}
     table = model.predict_table(["d0", "d1"], "t0")
     assert table["score"].tolist() == model.predict(["d0", "d1"], "t0").tolist()
-    assert table["item"].tolist() == ["t0", "t0"]
+    assert table["target"].tolist() == ["t0", "t0"]
     assert model.score(values) == 1.0
     with pytest.raises(UnknownIdError, match="d99"):
         model.recommend("d99")

@@ -96,7 +96,7 @@ def test_a_new_drug_without_interactions_is_what_a_fit_predicts_that_knew_its_si
     fitted = DrugTargetAIR().fit(TABLE, square(known, RESEMBLING), alike(TABLE.columns))
     np.testing.assert_allclose(found.scores_, scores_of(fitted, NEW), atol=1e-12)
     assert found.interactions_.n_ratings == 0
-    assert set(found.recommend("e0", 3)["item"]) <= set(TABLE.columns[:6])  # those of its group
+    assert set(found.recommend("e0", 3)["target"]) <= set(TABLE.columns[:6])  # those of its group
     zeros = NEW.where(NEW == 0)  # no interaction either
     np.testing.assert_array_equal(model.fold_in(zeros, RESEMBLING).scores_, found.scores_)
 
@@ -190,7 +190,7 @@ def test_new_rows_answer_all_questions_and_the_model_stays(side: str, similar: b
     low, high = found.predict_interval(drug, target)
     assert low <= high
     assert found.score(new) > 0.9
-    assert found.recommend(drug, 3, items=[target])["item"].tolist() in ([target], [])
+    assert found.recommend(drug, 3, items=[target])["target"].tolist() in ([target], [])
 
 
 def test_a_recorded_zero_is_scored_as_if_it_were_missing() -> None:
