@@ -551,6 +551,12 @@ class Interactions:
         measured = np.ones(self.n_ratings, dtype=bool) if self.relations is None else self.relations == 0
         return measured if measured.any() else ~measured
 
+    def measured_alone(self) -> Interactions:
+        """Return the ratings that are no limits, for models and measures that know none."""
+        if self.relations is not None and self.relations.all():
+            self.check_measured()
+        return self if self.relations is None else self.select(self.relations == 0)
+
     def misses(self, predicted: np.ndarray) -> np.ndarray:
         """Return predictions less ratings, (n_ratings,); 0 where they lie on the known side of a limit."""
         missed = predicted - self.ratings

@@ -49,7 +49,7 @@ def train_plainly(
 
 
 def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
-    """Ratings without weights, features and, unless `timed`, times, for models that read none of these.
+    """Measured ratings without weights, features and, unless `timed`, times, for models that read none of these.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
     >>> ratings_alone(Interactions.from_dense([[5, 3]]).with_features(item=np.eye(2))).item_features is None
     True
     """
-    data.check_measured()
+    data = data.measured_alone()
     pairs = data.user_index, data.item_index
     times = data.timestamps if timed else None
     return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)

@@ -138,7 +138,7 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         "p",
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
         "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
-        f"interaction that nobody has recorded, if {model.known_share_:.0%} of the true ones are recorded: an "
+        f"interaction that nobody has recorded, if {100 * model.known_share_:.3g} % of the true ones are recorded: an "
         "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another.",
     )
     rows, shown = [], {}
@@ -149,7 +149,7 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
             reasons = "; ".join(_told(model, speaking.head(_REASONS)))
             speaking = speaking[speaking[model.drugs_.kind] != ids[0]].drop_duplicates(model.drugs_.kind)
             known = zip(speaking[model.drugs_.kind], _told(model, speaking, named=False), strict=True)
-            shown.setdefault(ids[0], Shown(ids[0], list(known)[:_REASONS]))
+            shown.setdefault(ids[0], Shown(ids[0], f", for {model.name(ids[1])}", list(known)[:_REASONS]))
         shown.setdefault(ids[0], Shown(ids[0]))
         recorded = "0" if row["recorded_zero"] else "nothing"
         figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"

@@ -27,9 +27,10 @@ _LINES = {"fill": "none", "stroke": "currentColor", "stroke-linejoin": "round"}
 
 
 class Shown(NamedTuple):
-    """A drug, and the known drugs that speak for it, each with words on what it says."""
+    """A drug, what it is shown for, and the known drugs that speak for it, each with words on what it says."""
 
     id: Hashable
+    told: str = ""
     known: Sequence[tuple[Hashable, str]] = ()
 
 
@@ -61,21 +62,22 @@ def _row(shown: Shown, molecules: dict[Hashable, Any], name: Callable[[Hashable]
     """Return a drug and the known ones beside it."""
     own = molecules[shown.id]
     known = [(id, told) for id, told in shown.known if id in molecules]
-    first = _figure(own, name(shown.id), molecules[known[0][0]] if known else None, name(known[0][0]) if known else "")
-    others = [_figure(molecules[id], name(id), own, name(shown.id), told) for id, told in known]
+    beside = (molecules[known[0][0]], name(known[0][0])) if known else None
+    first = _figure(own, f"{name(shown.id)}{shown.told}", beside)
+    others = [_figure(molecules[id], name(id), (own, name(shown.id)), told) for id, told in known]
     return element("div", first, *others, class_="structures")
 
 
-def _figure(molecule: Any, name: str, other: Any, other_name: str, told: str = "") -> Markup:
+def _figure(molecule: Any, name: str, beside: tuple[Any, str] | None, told: str = "") -> Markup:
     """Return the picture of a molecule, its atoms coloured by what they add to the similarity with another one."""
-    if other is None:
+    if beside is None:
         text = f"Structure of {name}, {molecule.GetNumAtoms()} atoms."
         return element("figure", structure_svg(molecule, text), element("figcaption", name))
-    similarity, shares = atom_shares(molecule, other)
+    similarity, shares = atom_shares(molecule, beside[0])
     best = [atom for atom in np.argsort(-shares, kind="stable")[:_NAMED].tolist() if shares[atom] > 0]
     most = ", ".join(f"{_atom(molecule, atom)} ({shares[atom]:+.3f})" for atom in best)
     text = (
-        f"Structure of {name}, Morgan similarity {similarity:.2f} with {other_name}; {np.sum(shares > 0)} of "
+        f"Structure of {name}, Morgan similarity {similarity:.2f} with {beside[1]}; {np.sum(shares > 0)} of "
         f"{shares.size} atoms raise it{', most ' + most if most else ''}."
     )
     caption = [element("b", name), f": {told}, similarity {similarity:.2f}" if told else ""]

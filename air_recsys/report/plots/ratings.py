@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
@@ -40,6 +41,8 @@ _WIDE = 20  # largest by smallest count from which on a logarithmic axis is bett
 def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
     """Draw how often each rating was given: a bar a value, or a histogram where there are more than 20 values.
 
+    Limits are left out.
+
     Examples
     --------
     >>> from air_recsys import Interactions
@@ -47,7 +50,7 @@ def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
     >>> [int(bar.get_height()) for bar in figure.axes[0].patches]
     [1, 2]
     """
-    data = as_interactions(data, allow_negative=True)
+    data = as_interactions(data, allow_negative=True, reads=("relation",)).measured_alone()
     values, counts = np.unique(data.ratings, return_counts=True)
     figure, axes = figure_and_axes(ax)
     if values.size > _FEW:
@@ -72,7 +75,7 @@ def plot_counts(data: Any, side: Literal["user", "item"] = "user", ax: Axes | No
         For another side.
     """
     check_choice("side", side, ("user", "item"))
-    data = as_interactions(data, allow_negative=True)
+    data = as_interactions(data, allow_negative=True, reads=("relation",))
     index, size = (data.user_index, data.n_users) if side == "user" else (data.item_index, data.n_items)
     counts = np.bincount(index, minlength=size)
     rated = counts[counts > 0]
@@ -152,9 +155,12 @@ def _matrix(figure: Figure, axes: Axes, values: np.ndarray, title: str, labels: 
 
 _FEW_VALUES = 12  # distinct true values that get a column each
 _ROWS = 60
+_ARROWS, _SPREAD = 1_000, 0.06  # limits that are drawn, and how wide those of one place, of the range
 
 
-def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure:
+def plot_predictions(
+    y_true: Any, y_pred: Any, ax: Axes | None = None, *, limits: pd.DataFrame | None = None
+) -> Figure:
     """Draw predicted against true ratings as densities, with the diagonal where both are equal.
 
     At most 12 distinct true values (stars, 0/1) get a column each: its colours are the shares of the predictions for
@@ -164,6 +170,9 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     ----------
     y_true, y_pred : array_like of float, shape (n,)
     ax : Axes, optional
+    limits : DataFrame, optional
+        Pairs of which a limit alone is known: truth, the limit, predicted, and relation, 1 for above and -1 for below.
+        They are open arrows from the limit to where the truth is, at most 1,000.
 
     Raises
     ------
@@ -183,6 +192,9 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     else:
         _draw_hexagons(axes, truth, predicted)
     low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
+    if limits is not None:
+        _draw_limits(axes, limits.iloc[np.random.default_rng(0).permutation(len(limits))[:_ARROWS]], high - low)
+        low = min(low, float(limits["predicted"].min()))
     axes.plot([low, high], [low, high], color=ORANGE, linestyle="--", linewidth=1, label="predicted = true")
     error = rmse(truth, predicted)
     axes.set_title(f"Predicted against true: {truth.size:,} ratings, RMSE {error:.3g}", fontsize="medium")
@@ -217,6 +229,17 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
     medians = [float(np.median(values)) for values in columns]
     axes.plot(levels, medians, "o", color=ink(), markersize=5, label="median")
     axes.set_xticks(levels)
+
+
+def _draw_limits(axes: Axes, limits: pd.DataFrame, width: float) -> None:
+    """Draw an open arrow for each limit, a little apart from the others of its place, on the side of the truth."""
+    for sign, marker in ((-1, "<"), (1, ">")):
+        some = limits[limits["relation"] == sign]
+        apart = sign * _SPREAD * width * np.random.default_rng(0).random(len(some))
+        look = {"s": 14, "facecolors": "none", "edgecolors": GREEN, "linewidths": 0.6, "alpha": 0.6}
+        if len(some):
+            told = f"known to be {'above' if sign > 0 else 'below'}"
+            axes.scatter(some["truth"] + apart, some["predicted"], marker=marker, label=told, rasterized=True, **look)
 
 
 def _draw_hexagons(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
