@@ -28,6 +28,10 @@ _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
 _SEED = 0
 _NO_TEST = "These are errors on training ratings: they show how well a model fits, and not how well it predicts."
+_LIMITS = (
+    "Errors and intervals are of measured ratings alone. These lie on the near side of their limits, so that models "
+    "that know limits look worse there than those that never saw any; the picture has figures with limits."
+)
 _NO_LIKES = (
     "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
 )
@@ -171,6 +175,7 @@ def _compare(
         limits = _pairs(model, training, asked.select(beyond)).assign(relation=asked.relations[beyond])
     pairs = _pairs(model, training, test)
     notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
+    notes += [_LIMITS] if limits is not None and unseen is not None else []
     notes += filter(None, [told_of_test(test.ratings, model.rating_scale_)])
     if unseen is not None and isinstance(model, GraphRanker) and np.ptp(test.ratings) > 0 < test.ratings.min():
         raise DataError("expected test likes, as the model learned from likes, found ratings: keep those that count")

@@ -16,7 +16,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.report.charts import formation_strip, panel
-from air_recsys.report.document import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.document import Markup, element, gallery, joined, number_text, picture, section, table
 from air_recsys.report.plots import (
     plot_counts,
     plot_effective_neighbors,
@@ -168,6 +168,8 @@ def _narrowing(model: Recommender) -> list[Markup]:
 def recommendations_section(model: Recommender, name: Name) -> Markup:
     """Return the best items for the users with the most, the median and the fewest ratings."""
     data = model.interactions_
+    if data.density == 1:
+        return section("recommendations", "Sample recommendations", note("All users have rated all items."))
     counts = np.bincount(data.user_index, minlength=data.n_users)
     ranked = np.argsort(-counts, kind="stable")
     ranked = ranked[counts[ranked] > 0]
@@ -186,7 +188,7 @@ def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
     recommended = model.recommend([id], n=min(_N_ITEMS, data.n_items))
     word = word_for(data.ratings)
     head = element("h3", f"User {id}: {own.size:,} {word if own.size != 1 else word[:-1]}")
-    told = [name(item) + (f" ({rating:g})" if word == "ratings" else "") for item, rating in rated]
+    told = [name(item) + (f" ({number_text(rating)})" if word == "ratings" else "") for item, rating in rated]
     lead = element("p", f"{'Rated highest' if word == 'ratings' else 'Likes'}: {', '.join(told)}.")
     if recommended.empty:
         return joined([head, lead, note("This user has rated every item.")])

@@ -30,12 +30,14 @@ def strongest_section(model: Recommender, name: Name) -> Markup | None:
     side, described = found[0]
     listed, told = _listed(model)
     rows, shown = [], {}
-    for rank, (pair, score) in enumerate(zip(listed[["user", "item"]].to_numpy(object), listed["told"], strict=True), 1):
+    for rank, (pair, score) in enumerate(
+        zip(listed[["user", "item"]].to_numpy(object), listed["told"], strict=True), 1
+    ):
         user, item = pair.tolist()
         drug, target = (user, name(item)) if side == "user" else (item, user)
         nearest = _nearest(data, described, side, (user, item))
-        whole = [element("span", str(each), class_="whole") for each in (user, name(item), score)]
-        rows.append([rank, *whole, _measured(data, user, item), *reasons_of(model, user, item, name)])
+        whole = [element("span", each, class_="whole") for each in (user, name(item))]
+        rows.append([rank, *whole, score, _measured(data, user, item), *reasons_of(model, user, item, name)])
         shown.setdefault(drug, Shown(drug, f", for {target}", nearest))
     columns = ["rank", "user", "item", "predicted", "measured", "largest contributions"][: len(rows[0])]
     if side == "user":

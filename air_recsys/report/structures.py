@@ -63,16 +63,17 @@ def _row(shown: Shown, molecules: dict[Hashable, Any], name: Callable[[Hashable]
     own = molecules[shown.id]
     known = [(id, told) for id, told in shown.known if id in molecules]
     beside = (molecules[known[0][0]], name(known[0][0])) if known else None
-    first = _figure(own, f"{name(shown.id)}{shown.told}", beside)
-    others = [_figure(molecules[id], name(id), (own, name(shown.id)), told) for id, told in known]
+    first = _figure(own, name(shown.id), beside, shown.told)
+    others = [_figure(molecules[id], name(id), (own, name(shown.id)), f": {told}") for id, told in known]
     return element("div", first, *others, class_="structures")
 
 
 def _figure(molecule: Any, name: str, beside: tuple[Any, str] | None, told: str = "") -> Markup:
     """Return the picture of a molecule, its atoms coloured by what they add to the similarity with another one."""
+    caption = element("figcaption", element("b", name), told)
     if beside is None:
         text = f"Structure of {name}, {molecule.GetNumAtoms()} atoms."
-        return element("figure", structure_svg(molecule, text), element("figcaption", name))
+        return element("figure", structure_svg(molecule, text), caption)
     similarity, shares = atom_shares(molecule, beside[0])
     best = [atom for atom in np.argsort(-shares, kind="stable")[:_NAMED].tolist() if shares[atom] > 0]
     most = ", ".join(f"{_atom(molecule, atom)} ({shares[atom]:+.3f})" for atom in best)
@@ -80,8 +81,8 @@ def _figure(molecule: Any, name: str, beside: tuple[Any, str] | None, told: str 
         f"Structure of {name}, Morgan similarity {similarity:.2f} with {beside[1]}; {np.sum(shares > 0)} of "
         f"{shares.size} atoms raise it{', most ' + most if most else ''}."
     )
-    caption = [element("b", name), f": {told}, similarity {similarity:.2f}" if told else ""]
-    return element("figure", structure_svg(molecule, text, shares), element("figcaption", *caption))
+    caption = element("figcaption", element("b", name), f"{told}, similarity {similarity:.2f}")
+    return element("figure", structure_svg(molecule, text, shares), caption)
 
 
 def _atom(molecule: Any, place: int) -> str:

@@ -65,7 +65,7 @@ def _data_sentence(model: Recommender) -> str:
     sizes = f"{data.n_users:,} users on {data.n_items:,} items, {data.density:.2%} of all pairs"
     if low == high:
         return f"{type(model).__name__} has learned from {data.n_ratings:,} likes of {sizes}."
-    spread = f"{low:g} to {high:g}, mean {number_text(float(data.ratings.mean()))}"
+    spread = f"{number_text(low)} to {number_text(high)}, mean {number_text(float(data.ratings.mean()))}"
     return f"{type(model).__name__} has learned from {data.n_ratings:,} ratings ({spread}) of {sizes}."
 
 
@@ -143,11 +143,12 @@ def _fit_figures(evaluation: Evaluation) -> str:
     told = f" MSE {mse(truth, predicted):.3g}, concordance index {concordance_index(truth, predicted):.3g}"
     if limits is None:
         return f"{told}."
-    held = ((limits["predicted"] - limits["truth"]) * limits["relation"] > 0).mean()
+    missed = ((limits["truth"] - limits["predicted"]) * limits["relation"]).clip(lower=0)
     both = [np.append(one, limits[name]) for one, name in ((truth, "truth"), (predicted, "predicted"))]
+    error = (np.square(predicted - truth).sum() + np.square(missed).sum()) / both[0].size
     return (
-        f"{told} ({concordance_index(*both):.3g} with limits as values). Of {len(limits):,} limits {held:.0%} hold; up "
-        "to 1,000 are open arrows, which point to where the truth is."
+        f"{told}. With limits {error:.3g} and {concordance_index(*both):.3g}: {np.mean(missed == 0):.0%} of "
+        f"{len(limits):,} limits hold, of which the error is 0. Up to 1,000 are open arrows to where the truth is."
     )
 
 

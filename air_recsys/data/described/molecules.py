@@ -121,7 +121,7 @@ def atom_shares(molecule: Any, other: Any) -> tuple[float, np.ndarray]:
 
 
 def _morgan(molecule: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bits of the Morgan fingerprint, (n_bits,), and of each atom those that it takes part in, (n_atoms, n_bits)."""
+    """The bits of the Morgan fingerprint, (n_bits,), and those that each atom takes part in, (n_atoms, n_bits)."""
     tools = _tools()
     told = tools.morgan.AdditionalOutput()
     told.AllocateBitInfoMap()

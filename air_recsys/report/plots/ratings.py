@@ -15,6 +15,7 @@ from air_recsys.metrics import rmse
 from air_recsys.metrics.checks import check_pairs
 from air_recsys.models import Recommender
 from air_recsys.report.plots.axes import (
+    BLUE,
     COLOR_OF,
     GREEN,
     ORANGE,
@@ -89,6 +90,8 @@ def plot_counts(data: Any, side: Literal["user", "item"] = "user", ax: Axes | No
         starts = np.arange(low, high + width + 1, width)
     bins = [float(start) - 0.5 for start in starts]  # each bar stands for whole numbers of ratings
     axes.hist(rated, bins=bins, color=COLOR_OF[side], alpha=0.85)
+    if low == high:
+        axes.set_xlim(low - 3, low + 3)
     axes.locator_params(axis="y", integer=True)
     if wide:
         logarithmic(axes, "x")
@@ -155,7 +158,8 @@ def _matrix(figure: Figure, axes: Axes, values: np.ndarray, title: str, labels: 
 
 _FEW_VALUES = 12  # distinct true values that get a column each
 _ROWS = 60
-_ARROWS, _SPREAD = 1_000, 0.06  # limits that are drawn, and how wide those of one place, of the range
+_DOTS = 3_000  # pairs; more are drawn as densities
+_ARROWS, _SPREAD = 1_000, 0.15  # limits that are drawn, and how wide those of one place, of the range
 
 
 def plot_predictions(
@@ -164,7 +168,7 @@ def plot_predictions(
     """Draw predicted against true ratings as densities, with the diagonal where both are equal.
 
     At most 12 distinct true values (stars, 0/1) get a column each: its colours are the shares of the predictions for
-    that value, its mark their median. Other truths are drawn as hexagons, coloured by the number of pairs.
+    that value, its mark their median. Other truths are dots, more than 3,000 hexagons in colours of their pairs.
 
     Parameters
     ----------
@@ -189,12 +193,14 @@ def plot_predictions(
     figure, axes = figure_and_axes(ax, (5.4, 4.4))
     if np.unique(truth).size <= _FEW_VALUES:
         _draw_columns(axes, truth, predicted)
-    else:
+    elif truth.size > _DOTS:
         _draw_hexagons(axes, truth, predicted)
+    else:
+        axes.scatter(truth, predicted, s=9, color=BLUE, alpha=0.5, linewidths=0, label="measured")
     low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
     if limits is not None:
-        _draw_limits(axes, limits.iloc[np.random.default_rng(0).permutation(len(limits))[:_ARROWS]], high - low)
-        low = min(low, float(limits["predicted"].min()))
+        _draw_limits(axes, limits.iloc[np.random.default_rng(0).permutation(len(limits))[:_ARROWS]], np.ptp(truth))
+        low, high = max(low, axes.get_xlim()[0]), min(high, axes.get_xlim()[1])
     axes.plot([low, high], [low, high], color=ORANGE, linestyle="--", linewidth=1, label="predicted = true")
     error = rmse(truth, predicted)
     axes.set_title(f"Predicted against true: {truth.size:,} ratings, RMSE {error:.3g}", fontsize="medium")
