@@ -564,6 +564,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             answers.values == 1,
             (model.drug_graph_, model.target_graph_),
             n,
+            model.names_,
         )
 
     @property
