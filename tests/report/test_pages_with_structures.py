@@ -1,4 +1,4 @@
-"""Structures on pages: whole and safe, kept in files, and missed with a sentence; limits in the plot of predictions."""
+"""Structures on pages: safe, kept in files, and missed with a sentence; limits in the plot of predictions."""
 
 from __future__ import annotations
 
