@@ -145,10 +145,10 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
     for row in found.to_dict("records"):
         ids, reasons = (row[model.drugs_.kind], row[model.targets_.kind]), ""
         if row["rank"] <= _EXPLAINED:
-            speaking = model.explain(*ids, n=_SEARCHED).interactions.query("share > 0")
+            speaking, own = model.explain(*ids, n=_SEARCHED).interactions.query("share > 0"), model.drugs_.kind
             reasons = "; ".join(_told(model, speaking.head(_REASONS)))
-            speaking = speaking[speaking[model.drugs_.kind] != ids[0]].drop_duplicates(model.drugs_.kind)
-            known = zip(speaking[model.drugs_.kind], _told(model, speaking, named=False), strict=True)
+            speaking = speaking.loc[(speaking[own] != ids[0]) & ~speaking[own].duplicated()]
+            known = zip(speaking[own], _told(model, speaking, named=False), strict=True)
             shown.setdefault(ids[0], Shown(ids[0], f", for {model.name(ids[1])}", list(known)[:_REASONS]))
         shown.setdefault(ids[0], Shown(ids[0]))
         recorded = "0" if row["recorded_zero"] else "nothing"

@@ -86,7 +86,7 @@ def measured() -> pd.DataFrame:
     values = 6 + np.add.outer(np.arange(5) / 4, rng.normal(size=30)) + 0.1 * rng.normal(size=(5, 30))
     pairs = pd.MultiIndex.from_product([drugs, targets], names=["user", "item"]).to_frame(index=False)
     pairs = pairs.assign(rating=values.ravel().clip(5.5), relation=np.where(values.ravel() < 5.5, "<", "="))
-    return pairs[rng.random(len(pairs)) < 0.9]
+    return pairs.loc[rng.random(len(pairs)) < 0.9]
 
 
 def test_affinities_have_structures_and_limits_beside_measured_values(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ class Described(NamedTuple):
     @classmethod
     def of(cls, side: str, given: Given, ids: np.ndarray, stacklevel: int = 2) -> Described:
         """Of what is given for a side by names, in the order of ids; all kernels have the same share."""
-        kernels, *told = _kernels(side, given, ids, 0, {}, stacklevel + 1)
-        return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), *told)
+        kernels, line, smiles = _kernels(side, given, ids, 0, {}, stacklevel + 1)
+        return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line, smiles)
 
     def sole(self) -> np.ndarray | None:
         """The one similarity that was given as such, (n, n), if there is nothing else."""
@@ -55,8 +55,8 @@ class Described(NamedTuple):
 
     def later(self, side: str, given: Given, ids: np.ndarray, n_known: int, stacklevel: int = 2) -> Described:
         """The same kernels, as far as they are given, of the ids after the known ones."""
-        kernels, *told = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
-        return Described(kernels, {name: self.shares[name] for name in kernels}, *told)
+        kernels, line, smiles = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
+        return Described(kernels, {name: self.shares[name] for name in kernels}, line, smiles)
 
     def rows(self, later: Described, k: int) -> np.ndarray:
         """Similarities of k later rows to all, themselves the last, (k, n + k)."""
