@@ -99,21 +99,16 @@ def structure_svg(molecule: Any, label: str, shares: np.ndarray | None = None) -
     drawer.FinishDrawing()
     root = ET.fromstring(drawer.GetDrawingText())
     marks = [] if shares is None else _marks(molecule, shares, drawer)
-    lines, areas = ([each.attrib["d"] for each in root if _is_path(each, empty=empty)] for empty in (True, False))
-    drawn = [element("path", d=" ".join(lines), **_LINES), element("path", d=" ".join(areas), fill="currentColor")]
-    words = [_letter(each) for each in root if each.tag.endswith("text")]
-    size = {"width": _WIDTH, "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "fill": "currentColor"}
-    return element("svg", *marks, *drawn, *words, **size, role="img", **{"aria-label": label})
-
-
-def _is_path(part: ET.Element, *, empty: bool) -> bool:
-    return part.tag.endswith("path") and ("fill:none" in part.attrib.get("style", "")) == empty
-
-
-def _letter(part: ET.Element) -> Markup:
-    size = re.search(r"font-size:(\d+)", part.attrib["style"])
-    place = {name: part.attrib[name] for name in ("x", "y")}
-    return element("text", part.text or "", **place, **{"font-size": size[1] if size else "8"})
+    paths = [(each.attrib["d"], each.attrib.get("style", "")) for each in root if each.tag.endswith("path")]
+    lines, areas = (" ".join(d for d, style in paths if ("fill:none" in style) == empty) for empty in (True, False))
+    letters = [
+        element("text", each.text or "", x=each.attrib["x"], y=each.attrib["y"], style=size[0])
+        for each in root
+        if each.tag.endswith("text") and (size := re.search(r"font-size:\w+", each.attrib["style"]))
+    ]
+    drawn = [*marks, element("path", d=lines, **_LINES), element("path", d=areas), *letters]
+    box = {"width": _WIDTH, "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "fill": "currentColor"}
+    return element("svg", *drawn, **box, role="img", **{"aria-label": label})
 
 
 def _marks(molecule: Any, shares: np.ndarray, drawer: Any) -> list[Markup]:
