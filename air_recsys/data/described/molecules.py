@@ -131,7 +131,7 @@ def _morgan(molecule: Any) -> tuple[np.ndarray, np.ndarray]:
     for bit, places in told.GetBitInfoMap().items():
         for centre, radius in places:
             taking_part[:, bit] |= apart[centre] <= radius
-    return taking_part.any(axis=0), taking_part
+    return np.asarray(taking_part.any(axis=0)), taking_part
 
 
 class _Tools(NamedTuple):
