@@ -23,7 +23,7 @@ def test_shares_are_what_the_similarity_loses_without_the_bits_of_an_atom(first:
     similarity, shares = atom_shares(molecule, other)
     assert similarity == pytest.approx(DataStructs.TanimotoSimilarity(whole, beside))
     for atom in range(molecule.GetNumAtoms()):
-        left = DataStructs.ExplicitBitVect(whole)
+        left = whole | whole  # a copy
         for bit, places in told.GetBitInfoMap().items():
             for centre, radius in places:
                 bonds = Chem.FindAtomEnvironmentOfRadiusN(molecule, radius, centre) if radius else []
