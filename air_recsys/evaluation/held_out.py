@@ -28,6 +28,10 @@ _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
 _SEED = 0
 _NO_TEST = "These are errors on training ratings: they show how well a model fits, and not how well it predicts."
+_LIMITS = (
+    "Errors and intervals are of measured ratings alone. These lie on the near side of their limits, so that models "
+    "that know limits look worse there than those that never saw any; the picture has figures with limits."
+)
 _NO_LIKES = (
     "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
 )
@@ -60,6 +64,9 @@ class Evaluation:
         On unseen pairs.
     notes : list of str
         Notes on the figures.
+    limits : DataFrame or None
+        The pairs of which a limit alone is known, with their relation, 1 for above and -1 for below; no measure counts
+        them.
     """
 
     title: str
@@ -69,6 +76,7 @@ class Evaluation:
     is_unseen: bool
     advantage: Advantage | None = None
     notes: list[str] = field(default_factory=list)
+    limits: pd.DataFrame | None = None
 
     @property
     def truth(self) -> np.ndarray:
@@ -115,7 +123,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = Fa
     model = copy.copy(model)  # the state of this moment, whatever another thread writes
     data = model.interactions_
     if test is not None:
-        unseen = as_interactions(test, allow_negative=True, reads=("relation",)).measured_alone()
+        unseen = as_interactions(test, allow_negative=True, reads=("relation",))
         protocol = (
             f"{unseen.n_ratings:,} test ratings that were given; baselines fitted on the model's training ratings"
         )
@@ -137,7 +145,8 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool | None = Fa
             f"{unseen.n_ratings:,} {word} held out at random (seed {_SEED}), by models fitted on the other "
             f"{training.n_ratings:,}; graphs, lists and parameters are those of the model fitted on all ratings"
         )
-        return _compare("Error on ratings held out", protocol, again.fit(training), training, unseen)
+        hidden = data.select(~np.isin(data.pair_index, training.pair_index))  # limits too
+        return _compare("Error on ratings held out", protocol, again.fit(training), training, hidden)
     protocol = f"the {data.n_ratings:,} ratings that the models were trained on"
     evaluation = _compare("Training error", protocol, model, data, None)
     evaluation.notes.insert(0, told if evaluation.rows else told.replace(_NO_TEST, _NO_LIKES))
@@ -159,9 +168,14 @@ def _why_no_refit(model: Recommender) -> str:
 def _compare(
     title: str, protocol: str, model: Recommender, training: Interactions, unseen: Interactions | None
 ) -> Evaluation:
-    test = (training if unseen is None else unseen).measured_alone()
+    asked = training if unseen is None else unseen
+    test, limits = asked.measured_alone(), None
+    if asked.relations is not None:
+        beyond = np.flatnonzero(asked.relations)
+        limits = _pairs(model, training, asked.select(beyond)).assign(relation=asked.relations[beyond])
     pairs = _pairs(model, training, test)
     notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
+    notes += [_LIMITS] if limits is not None and unseen is not None else []
     notes += filter(None, [told_of_test(test.ratings, model.rating_scale_)])
     if unseen is not None and isinstance(model, GraphRanker) and np.ptp(test.ratings) > 0 < test.ratings.min():
         raise DataError("expected test likes, as the model learned from likes, found ratings: keep those that count")
@@ -170,7 +184,7 @@ def _compare(
         rows, advantage = ([], None) if unseen is None else compare_lists(model, training, test)
     else:
         rows, advantage = _compare_errors(model, training, test, pairs, unseen is not None)
-    return Evaluation(title, protocol, rows, pairs, unseen is not None, advantage, notes)
+    return Evaluation(title, protocol, rows, pairs, unseen is not None, advantage, notes, limits)
 
 
 def _pairs(model: Recommender, training: Interactions, test: Interactions) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from air_recsys.evaluation.results import ResultTable
 from air_recsys.report.charts import Mark, dot_chart
 from air_recsys.report.document import Markup, check_target, element, page_html, section, table
 from air_recsys.report.sections import machine_table, note
+from air_recsys.report.summary import measure_name
 from air_recsys.storage.writing import replace_file
 
 _LEVEL = 0.9
@@ -150,7 +151,7 @@ def _marks(comparison: Comparison, name: str) -> list[Mark]:
 def _figures(figures: ResultTable) -> Markup:
     columns = list(figures.rows[0])
     rows = [[value if isinstance(value, str) else _round(value) for value in row.values()] for row in figures.rows]
-    return table(figures.title, [name.replace("_", " ").replace("mib", "MiB") for name in columns], rows)
+    return table(figures.title, [measure_name(name).replace("_", " ").replace("mib", "MiB") for name in columns], rows)
 
 
 def _round(value: float) -> float:

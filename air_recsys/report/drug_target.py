@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from air_recsys.report.document import Markup, check_page, element, gallery, pag
 from air_recsys.report.learned import graph_section, parameters_section
 from air_recsys.report.plots import plot_enrichment, plot_reliability
 from air_recsys.report.sections import made_section, note
+from air_recsys.report.structures import Shown, structures_part
 from air_recsys.report.summary import advantage_text
 from air_recsys.storage.validation import check_integer, import_extra
 from air_recsys.storage.writing import replace_file
@@ -38,6 +38,7 @@ _CONTENTS = {
 }
 _EXPLAINED = 10
 _REASONS = 3
+_SEARCHED = 50  # known interactions, among which are those of other drugs
 
 
 def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str], n: int = 50) -> Path:
@@ -137,28 +138,36 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         "p",
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
         "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
-        f"interaction that nobody has recorded, if {model.known_share_:.0%} of the true ones are recorded: an "
+        f"interaction that nobody has recorded, if {100 * model.known_share_:.3g} % of the true ones are recorded: an "
         "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another.",
     )
-    rows = []
+    rows, shown = [], {}
     for row in found.to_dict("records"):
-        ids = row[model.drugs_.kind], row[model.targets_.kind]
-        reasons = _reasons(model, *ids) if row["rank"] <= _EXPLAINED else ""
+        ids, reasons = (row[model.drugs_.kind], row[model.targets_.kind]), ""
+        if row["rank"] <= _EXPLAINED:
+            speaking, own = model.explain(*ids, n=_SEARCHED).interactions.query("share > 0"), model.drugs_.kind
+            reasons = "; ".join(_told(model, speaking.head(_REASONS)))
+            speaking = speaking.loc[(speaking[own] != ids[0]) & ~speaking[own].duplicated()]
+            known = zip(speaking[own], _told(model, speaking, named=False), strict=True)
+            shown.setdefault(ids[0], Shown(ids[0], f", for {model.name(ids[1])}", list(known)[:_REASONS]))
+        shown.setdefault(ids[0], Shown(ids[0]))
         recorded = "0" if row["recorded_zero"] else "nothing"
         figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
         whole = [element("span", model.name(id), class_="whole") for id in ids]
         rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
     columns = ["rank", model.drugs_.kind, model.targets_.kind, "probability", "recorded", "largest contributions"]
-    return section("new", "New interactions", lead, table(f"The first {len(rows)}", columns, rows))
+    drawn = structures_part(model.described_[0], model.drugs_.ids, list(shown.values()), model.name)
+    return section("new", "New interactions", lead, table(f"The first {len(rows)}", columns, rows), drawn)
 
 
-def _reasons(model: DrugTargetAIR, drug: Hashable, target: Hashable) -> str:
-    shown = model.explain(drug, target, n=_REASONS).interactions.query("share > 0")
+def _told(model: DrugTargetAIR, interactions: pd.DataFrame, *, named: bool = True) -> list[str]:
+    """Return what known interactions add to a score, with the names of the drugs or without."""
     joined = "hits" if _verb(model) == "hit" else "with"
-    return "; ".join(
-        f"{model.name(row[model.drugs_.kind])} {joined} {model.name(row[model.targets_.kind])} ({row['share']:.0%})"
-        for row in shown.to_dict("records")
-    )
+    return [
+        f"{model.name(row[model.drugs_.kind]) + ' ' if named else ''}{joined} {model.name(row[model.targets_.kind])} "
+        f"({row['share']:.0%})"
+        for row in interactions.to_dict("records")
+    ]
 
 
 _RESAMPLES = 200

@@ -20,6 +20,7 @@ from air_recsys.report import sections
 from air_recsys.report.document import check_page, page_html
 from air_recsys.report.learned import graph_section, learned_section, parameters_section
 from air_recsys.report.sections import Name
+from air_recsys.report.strongest import strongest_section
 from air_recsys.report.summary import calibration_section, errors_section, summary_section
 from air_recsys.storage.validation import import_extra
 from air_recsys.storage.writing import replace_file
@@ -31,6 +32,7 @@ _CONTENTS = {
     "items": "Item graph",
     "calibration": "Intervals",
     "errors": "Errors",
+    "strongest": "Strongest predictions",
     "recommendations": "Recommendations",
     "learned": "Learned",
     "data": "Data",
@@ -121,6 +123,7 @@ def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = Non
             "items": graph_section(_labelled(model.item_graph_, titles), "item", name, counts[1]),
             "calibration": calibration_section(evaluation),
             "errors": errors_section(evaluation),
+            "strongest": strongest_section(model, name),
             "recommendations": sections.recommendations_section(model, name),
             "learned": learned_section(model),
             "data": sections.data_section(model, summary),

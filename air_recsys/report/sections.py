@@ -16,7 +16,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.report.charts import formation_strip, panel
-from air_recsys.report.document import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.document import Markup, element, gallery, joined, number_text, picture, section, table
 from air_recsys.report.plots import (
     plot_counts,
     plot_effective_neighbors,
@@ -75,6 +75,8 @@ def data_section(model: Recommender, shown: str = "") -> Markup:
     if high > low:
         rows.append(("lowest and highest rating", f"{low:g} and {high:g}"))
         rows.append(("mean rating", float(data.ratings.mean())))
+    if data.relations is not None:
+        rows.append(("limits (known to be above or below)", int(np.count_nonzero(data.relations))))
     if data.weights is not None:
         rows.append(("weights of the ratings", f"{data.weights.min():g} to {data.weights.max():g}"))
     histograms = [ratings_picture(data)] if high > low else []
@@ -86,7 +88,8 @@ def data_section(model: Recommender, shown: str = "") -> Markup:
 def ratings_picture(data: Interactions) -> Markup:
     """Return a histogram of the ratings."""
     text = f"Histogram of the ratings from {data.ratings.min():g} to {data.ratings.max():g}."
-    return picture(panel(plot_ratings, data), text, "How often each rating was given.")
+    without = "" if data.relations is None else ", without limits"
+    return picture(panel(plot_ratings, data), text, f"How often each rating was given{without}.")
 
 
 def counts_picture(data: Interactions, side: Literal["user", "item"]) -> Markup:
@@ -165,6 +168,8 @@ def _narrowing(model: Recommender) -> list[Markup]:
 def recommendations_section(model: Recommender, name: Name) -> Markup:
     """Return the best items for the users with the most, the median and the fewest ratings."""
     data = model.interactions_
+    if data.density == 1:
+        return section("recommendations", "Sample recommendations", note("All users have rated all items."))
     counts = np.bincount(data.user_index, minlength=data.n_users)
     ranked = np.argsort(-counts, kind="stable")
     ranked = ranked[counts[ranked] > 0]
@@ -183,30 +188,30 @@ def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
     recommended = model.recommend([id], n=min(_N_ITEMS, data.n_items))
     word = word_for(data.ratings)
     head = element("h3", f"User {id}: {own.size:,} {word if own.size != 1 else word[:-1]}")
-    told = [name(item) + (f" ({rating:g})" if word == "ratings" else "") for item, rating in rated]
+    told = [name(item) + (f" ({number_text(rating)})" if word == "ratings" else "") for item, rating in rated]
     lead = element("p", f"{'Rated highest' if word == 'ratings' else 'Likes'}: {', '.join(told)}.")
     if recommended.empty:
         return joined([head, lead, note("This user has rated every item.")])
-    scores = _scores(model, id, recommended)
+    scores = scores_of(model, np.full(len(recommended), id, dtype=object), recommended)
     rows = [
-        [int(row["rank"]), name(row["item"]), score, *_reasons(model, id, row["item"], name)]
+        [int(row["rank"]), name(row["item"]), score, *reasons_of(model, id, row["item"], name)]
         for row, score in zip(recommended.to_dict("records"), scores, strict=True)
     ]
     columns = ["rank", "item", "score", "largest contributions"][: len(rows[0])]
     return joined([head, lead, table(f"Recommended to user {id}", columns, rows)])
 
 
-def _scores(model: Recommender, user: Hashable, recommended: pd.DataFrame) -> list[Any]:
+def scores_of(model: Recommender, users: np.ndarray, recommended: pd.DataFrame) -> list[Any]:
     """Return the scores, with the deviation of a new rating where the model knows it."""
     if not (isinstance(model, PredictsDeviations) and model.knows_deviations_):
         return recommended["score"].tolist()
     items = recommended["item"].to_numpy()
-    deviations = model.predict(np.full(items.size, user, dtype=object), items, return_std=True)[1]
+    deviations = model.predict(users, items, return_std=True)[1]
     pairs = zip(recommended["score"], deviations, strict=True)
     return [element("span", f"{score:.3g} ± {d:.2g}", class_="whole") for score, d in pairs]
 
 
-def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> list[str]:
+def reasons_of(model: Recommender, user: Hashable, item: Hashable, name: Name) -> list[str]:
     """Return the rated items that raise a score most, as one text; nothing for models that cannot explain."""
     explain = getattr(model, "explain", None)
     if explain is None:

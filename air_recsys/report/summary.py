@@ -10,6 +10,7 @@ import pandas as pd
 from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.evaluation.rating_errors import errors_by, interval_reliability
 from air_recsys.evaluation.resampling import Advantage
+from air_recsys.metrics import concordance_index, mse
 from air_recsys.models import Recommender
 from air_recsys.report.charts import panel
 from air_recsys.report.document import Markup, element, gallery, number_text, picture, section, table
@@ -18,6 +19,7 @@ from air_recsys.report.plots.accuracy import range_text
 from air_recsys.report.sections import counts_picture, ratings_picture
 
 _NAMES = {"rmse": "RMSE", "mae": "MAE", "average_precision": "average precision", "auroc": "AUROC"}
+_STARS = 12  # distinct ratings
 _HOW = (
     "To measure it, give unseen ratings (air-recsys report --test FILE, or write_report(test=...)), "
     "or let the report fit the model again on 90 % of them (--evaluate)."
@@ -63,7 +65,7 @@ def _data_sentence(model: Recommender) -> str:
     sizes = f"{data.n_users:,} users on {data.n_items:,} items, {data.density:.2%} of all pairs"
     if low == high:
         return f"{type(model).__name__} has learned from {data.n_ratings:,} likes of {sizes}."
-    spread = f"{low:g} to {high:g}, mean {number_text(float(data.ratings.mean()))}"
+    spread = f"{number_text(low)} to {number_text(high)}, mean {number_text(float(data.ratings.mean()))}"
     return f"{type(model).__name__} has learned from {data.n_ratings:,} ratings ({spread}) of {sizes}."
 
 
@@ -124,12 +126,30 @@ def _pictures(model: Recommender, evaluation: Evaluation) -> list[Markup]:
     if np.ptp(evaluation.truth) == 0:
         return [first, counts_picture(data, "item")]
     own = evaluation.rows[0]
+    figures = _fit_figures(evaluation)
     scatter = picture(
-        panel(plot_predictions, evaluation.truth, evaluation.predicted),
-        f"Predicted against true ratings of {evaluation.truth.size:,} pairs; RMSE {own['rmse']:.4g}.",
-        f"{evaluation.title}: predictions of {own['model']} against the true ratings.",
+        panel(plot_predictions, evaluation.truth, evaluation.predicted, limits=evaluation.limits),
+        f"Predicted against true ratings of {evaluation.truth.size:,} pairs; RMSE {own['rmse']:.4g}.{figures}",
+        f"{evaluation.title}: predictions of {own['model']} against the true ratings.{figures}",
     )
     return [first, scatter]
+
+
+def _fit_figures(evaluation: Evaluation) -> str:
+    """Return the figures by which affinities are judged, of ratings that are no stars, and what holds of limits."""
+    truth, predicted, limits = evaluation.truth, evaluation.predicted, evaluation.limits
+    if np.unique(truth).size <= _STARS:
+        return ""
+    told = f" MSE {mse(truth, predicted):.3g}, concordance index {concordance_index(truth, predicted):.3g}"
+    if limits is None:
+        return f"{told}."
+    missed = ((limits["truth"] - limits["predicted"]) * limits["relation"]).clip(lower=0)
+    both = [np.append(one, limits[name]) for one, name in ((truth, "truth"), (predicted, "predicted"))]
+    error = (np.square(predicted - truth).sum() + np.square(missed).sum()) / both[0].size
+    return (
+        f"{told}. With limits {error:.3g} and {concordance_index(*both):.3g}: {np.mean(missed == 0):.0%} of "
+        f"{len(limits):,} limits hold, of which the error is 0. Up to 1,000 are open arrows to where the truth is."
+    )
 
 
 def _accuracy_picture(evaluation: Evaluation) -> Markup:

@@ -44,7 +44,7 @@ def test_the_page_is_whole_and_safe(found: Comparison, tmp_path: Path) -> None:
     assert HOSTILE in page.text
     assert "first beside 2 other systems" in page.text
     assert not [value for _, name, value in page.attributes if name in ("src", "href") and not value.startswith("#")]
-    for name in ("rmse", "ndcg@10", "memory MiB", "BiasModel(bias_decay=50)", "30 users, 20 items"):
+    for name in ("RMSE", "NDCG@10", "memory MiB", "BiasModel(bias_decay=50)", "30 users, 20 items"):
         assert name in page.text
     errors = page.text[page.text.index("Predicted ratings") : page.text.index("Lists of items")]
     assert HOSTILE in errors

@@ -189,7 +189,7 @@ def test_a_loaded_model_has_its_snapshots_and_without_any_the_page_says_so(model
 
 def test_odd_data_and_a_model_that_cannot_explain(model):
     full = AIR.for_completion(**SHORT).fit(np.arange(1.0, 13.0).reshape(3, 4))
-    assert "This user has rated every item." in sections.recommendations_section(full, str)
+    assert "All users have rated all items." in sections.recommendations_section(full, str)
     weighted = Interactions.from_frame(frame().assign(weight=2.0), weight="weight")
     plain = AIR.for_completion(**SHORT).fit(weighted)
     assert "weights of the ratings" in sections.data_section(plain)

@@ -97,6 +97,43 @@ def _same(ids: pd.Index, found: Sequence[Structure]) -> list[list[Any]]:
     return [each for each in of_key.values() if len(each) > 1]
 
 
+def atom_shares(molecule: Any, other: Any) -> tuple[float, np.ndarray]:
+    r"""Return the Morgan similarity of two molecules, and how much each atom of the first adds to it, (n_atoms,).
+
+    An atom adds what the similarity loses without the bits that the atom takes part in. Of a and b bits c are common;
+    without :math:`a_i` bits, of which :math:`c_i` are common, :math:`(c - c_i) / (a - a_i + b - c + c_i)` remains.
+
+    Source: Riniker, Landrum, Similarity maps: a visualization strategy for molecular fingerprints and machine-learning
+    methods, Journal of Cheminformatics 5:43, 2013.
+
+    Examples
+    --------
+    >>> similarity, shares = atom_shares(*(each.molecule for each in structures(["CCO", "CCN"])))
+    >>> round(similarity, 3), shares.round(3).tolist()
+    (0.333, [0.208, 0.19, -0.167])
+    """
+    bits, taking_part = _morgan(molecule)
+    common = bits & _morgan(other)[0]
+    both, either = common.sum(), (bits | _morgan(other)[0]).sum()
+    lost, gone = taking_part[:, common].sum(axis=1), taking_part.sum(axis=1)  # (n_atoms,)
+    left = (both - lost) / np.maximum(either - gone + lost, 1)
+    return float(both / either), both / either - left
+
+
+def _morgan(molecule: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The bits of the Morgan fingerprint, (n_bits,), and those that each atom takes part in, (n_atoms, n_bits)."""
+    tools = _tools()
+    told = tools.morgan.AdditionalOutput()
+    told.AllocateBitInfoMap()
+    tools.prints["Morgan"](molecule, additionalOutput=told)
+    apart = tools.chem.GetDistanceMatrix(molecule)
+    taking_part = np.zeros((molecule.GetNumAtoms(), PRINTS["Morgan"]), dtype=bool)
+    for bit, places in told.GetBitInfoMap().items():
+        for centre, radius in places:
+            taking_part[:, bit] |= apart[centre] <= radius
+    return np.asarray(taking_part.any(axis=0)), taking_part
+
+
 class _Tools(NamedTuple):
     chem: Any
     logs: Any
@@ -106,6 +143,7 @@ class _Tools(NamedTuple):
     groups: Any
     charges: Any
     prints: dict[str, Any]
+    morgan: Any
 
 
 @cache
@@ -130,6 +168,7 @@ def _tools() -> _Tools:
             standard.Normalizer(),
             standard.Uncharger(),
             prints,
+            makers,
         )
 
 

@@ -29,12 +29,13 @@ class Described(NamedTuple):
     kernels: dict[str, Kernel]
     shares: dict[str, float]
     line: str = ""  # what was changed of structures
+    smiles: np.ndarray | None = None  # (n,), as given, None where there are none
 
     @classmethod
     def of(cls, side: str, given: Given, ids: np.ndarray, stacklevel: int = 2) -> Described:
         """Of what is given for a side by names, in the order of ids; all kernels have the same share."""
-        kernels, line = _kernels(side, given, ids, 0, {}, stacklevel + 1)
-        return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line)
+        kernels, line, smiles = _kernels(side, given, ids, 0, {}, stacklevel + 1)
+        return cls(kernels, dict.fromkeys(kernels, 1 / len(kernels)), line, smiles)
 
     def sole(self) -> np.ndarray | None:
         """The one similarity that was given as such, (n, n), if there is nothing else."""
@@ -54,8 +55,8 @@ class Described(NamedTuple):
 
     def later(self, side: str, given: Given, ids: np.ndarray, n_known: int, stacklevel: int = 2) -> Described:
         """The same kernels, as far as they are given, of the ids after the known ones."""
-        kernels, line = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
-        return Described(kernels, {name: self.shares[name] for name in kernels}, line)
+        kernels, line, smiles = _kernels(side, given, ids, n_known, self.kernels, stacklevel + 1)
+        return Described(kernels, {name: self.shares[name] for name in kernels}, line, smiles)
 
     def rows(self, later: Described, k: int) -> np.ndarray:
         """Similarities of k later rows to all, themselves the last, (k, n + k)."""
@@ -85,11 +86,15 @@ class Described(NamedTuple):
     def joined(self, later: Described, n_later: int) -> Described:
         """Known and later rows; kernels that the later ones lack have empty rows there."""
         joined = {name: each.joined(later.kernels.get(name), n_later) for name, each in self.kernels.items()}
-        return self._replace(kernels=joined)
+        if self.smiles is None:
+            return self._replace(kernels=joined)
+        new = np.full(n_later, None) if later.smiles is None else later.smiles
+        return self._replace(kernels=joined, smiles=np.append(self.smiles, new))
 
     def take(self, rows: np.ndarray) -> Described:
         """The same of some rows."""
-        return self._replace(kernels={name: each.take(rows) for name, each in self.kernels.items()})
+        smiles = None if self.smiles is None else self.smiles[rows]
+        return self._replace(kernels={name: each.take(rows) for name, each in self.kernels.items()}, smiles=smiles)
 
     def told(self, own: float = 0.0) -> str:
         """Shares in words; own is that of the profiles of what is recorded, where these are one of the kernels."""
@@ -105,6 +110,9 @@ class Described(NamedTuple):
             for number, each in enumerate(self.kernels.values())
             for part, array in each.arrays().items()
         }
+        if self.smiles is not None:
+            lines = "".join(f"{' '.join((text or '').split())}\n" for text in self.smiles)
+            arrays[f"{side}_described_smiles"] = np.frombuffer(lines.encode(), np.uint8)
         return names, arrays
 
     @classmethod
@@ -120,7 +128,11 @@ class Described(NamedTuple):
             shares[str(name)] = float(share)
         if not kernels or min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > 1e-6:
             raise ValueError(f"expected shares of kernels that sum to 1, found {shares}")
-        return cls(kernels, shares)
+        lines = arrays.get(f"{side}_described_smiles")  # older files have none
+        smiles = None if lines is None else np.array([text or None for text in lines.tobytes().decode().split("\n")])
+        if smiles is not None and len(smiles) != n_rows + 1:
+            raise ValueError(f"expected SMILES of {n_rows} rows, found {len(smiles) - 1}")
+        return cls(kernels, shares, smiles=None if smiles is None else smiles[:-1])
 
     def _beside(self, name: str, later: Any) -> np.ndarray:
         if later.kind == "table":
@@ -174,9 +186,9 @@ def _is_mapping(named: Any) -> bool:
 
 def _kernels(
     side: str, given: Given, ids: np.ndarray, n_known: int, known: Mapping[str, Kernel], stacklevel: int
-) -> tuple[dict[str, Kernel], str]:
-    """The kernels of ids after the known ones, by those of the known ones if there are some, and a line on them."""
-    new, kernels, line = ids[n_known:], {}, ""
+) -> tuple[dict[str, Kernel], str, np.ndarray | None]:
+    """The kernels of ids after the known ones, by those of the known ones if there are some; a line, and SMILES."""
+    new, kernels, line, smiles = ids[n_known:], {}, "", None
     for name, content in given.items():
         told, own = argument(side, name), _TEXTS.get(name, (name,))[0]
         if known and own not in known:
@@ -185,8 +197,9 @@ def _kernels(
             found = f"it knows {side}s by {names}; give these, or fit it with the others"
             raise DataError(f"expected no {told}, as the model was fitted without: {found}")
         if name == "smiles":
-            found, line = told_of(told, _texts(told, content, new, stacklevel + 1), stacklevel + 1)
-            kernels |= fingerprints(found)
+            texts = _texts(told, content, new, stacklevel + 1)
+            found, line = told_of(told, texts, stacklevel + 1)
+            kernels, smiles = kernels | fingerprints(found), texts.to_numpy(object)
         elif name == "sequences":
             texts = _texts(told, content, new, stacklevel + 1).fillna("")
             letters = letters_of(told, texts, stacklevel + 1).tolist()
@@ -199,7 +212,7 @@ def _kernels(
             kernels[own] = table_of(as_similarity(told, content, ids, stacklevel + 1))
         else:
             kernels[own] = numbers_of(told, _table(told, content, new), stacklevel=stacklevel + 1)
-    return kernels, line
+    return kernels, line, smiles
 
 
 def _is_square(name: str, content: Any) -> bool:

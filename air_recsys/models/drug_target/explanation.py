@@ -8,8 +8,8 @@ what the model itself has filled in where nothing is recorded is a part of its o
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class PairExplanation:
     score, probability, deviation : float
         As in `DrugTargetAIR.new_interactions`.
     interactions : DataFrame
-        Known interactions, largest contributions first: drug, target (by their words), contribution, share (of the
+        Known interactions, largest contributions first: drug, target (by their words, with names where there are
+        some), contribution, share (of the
         score), drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1
         for the same one).
     parts : dict of str to float
@@ -47,6 +48,8 @@ class PairExplanation:
         Number of known interactions; `interactions` has the first of them.
     words : tuple of str
         What drugs and targets are called.
+    names : mapping
+        What people call some of them, by id.
     """
 
     drug: Hashable
@@ -58,6 +61,7 @@ class PairExplanation:
     parts: dict[str, float]
     n_interactions: int
     words: tuple[str, str] = ("drug", "target")
+    names: Mapping[Any, str] = field(default_factory=dict)
 
     def total(self) -> float:
         """Return the sum of the parts, which is the score up to rounding."""
@@ -83,11 +87,12 @@ class PairExplanation:
         summands = [
             f"  {value:+.4f}  {_PARTS[name].format(*self.words)}" for name, value in self.parts.items() if value
         ]
+        drug, target = (f"{self.names[id]} ({id})" if id in self.names else id for id in (self.drug, self.target))
         shown = self.interactions.to_string(index=False, float_format="{:.4f}".format)
         what = f"the {len(self.interactions)} of {self.n_interactions} known interactions that add most"
         return "\n".join(
             [
-                f"{self.words[0]} {self.drug}, {self.words[1]} {self.target}: probability {self.probability:.3f} "
+                f"{self.words[0]} {drug}, {self.words[1]} {target}: probability {self.probability:.3f} "
                 f"+- {self.deviation:.3f}, score {self.score:.4f}, made of",
                 *summands,
                 "",
@@ -105,6 +110,7 @@ def explained(
     known: np.ndarray,
     graphs: tuple[SimilarityGraph, SimilarityGraph],
     n: int,
+    names: Mapping[Any, str],
 ) -> PairExplanation:
     """Return the explanation of a pair.
 
@@ -116,17 +122,19 @@ def explained(
     order = np.argsort(-parts, kind="stable")[:n]
     first, second = drugs[order], targets[order]
     words, near = (graphs[0].kind, graphs[1].kind), [_edges(*each) for each in zip(graphs, place, strict=True)]
+    ids = dict(zip(words, (graphs[0].ids[first], graphs[1].ids[second]), strict=True))
+    if names:
+        ids |= {f"{word}_name": [names.get(id, "") for id in own.tolist()] for word, own in ids.items()}
     table = pd.DataFrame(
-        {
-            words[0]: graphs[0].ids[first],
-            words[1]: graphs[1].ids[second],
+        ids
+        | {
             "contribution": parts[order],
             "share": parts[order] / figures[0] if figures[0] else np.zeros(order.size),
             f"{words[0]}_similarity": np.where(first == place[0], 1.0, near[0][first]),
             f"{words[1]}_similarity": np.where(second == place[1], 1.0, near[1][second]),
         }
     )
-    return PairExplanation(*pair, *figures, table, _sums(added, known, place), int(parts.size), words)
+    return PairExplanation(*pair, *figures, table, _sums(added, known, place), int(parts.size), words, names)
 
 
 def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:

@@ -409,6 +409,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         return {word: dict(each.shares) for word, each in sides if each is not None}
 
     @property
+    def described_(self) -> Pair:
+        """What the two sides are described by; None without."""
+        return self._fitted()._described
+
+    @property
     def described_line_(self) -> str:
         """Shares in the graphs of both sides, and what was changed of structures; "" without descriptions."""
         sides = [(word, each) for word, each in zip(self._fitted().words_, self._described, strict=True) if each]
@@ -559,6 +564,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
             answers.values == 1,
             (model.drug_graph_, model.target_graph_),
             n,
+            model.names_,
         )
 
     @property

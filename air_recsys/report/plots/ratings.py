@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
@@ -14,6 +15,7 @@ from air_recsys.metrics import rmse
 from air_recsys.metrics.checks import check_pairs
 from air_recsys.models import Recommender
 from air_recsys.report.plots.axes import (
+    BLUE,
     COLOR_OF,
     GREEN,
     ORANGE,
@@ -40,6 +42,8 @@ _WIDE = 20  # largest by smallest count from which on a logarithmic axis is bett
 def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
     """Draw how often each rating was given: a bar a value, or a histogram where there are more than 20 values.
 
+    Limits are left out.
+
     Examples
     --------
     >>> from air_recsys import Interactions
@@ -47,7 +51,7 @@ def plot_ratings(data: Any, ax: Axes | None = None) -> Figure:
     >>> [int(bar.get_height()) for bar in figure.axes[0].patches]
     [1, 2]
     """
-    data = as_interactions(data, allow_negative=True)
+    data = as_interactions(data, allow_negative=True, reads=("relation",)).measured_alone()
     values, counts = np.unique(data.ratings, return_counts=True)
     figure, axes = figure_and_axes(ax)
     if values.size > _FEW:
@@ -72,7 +76,7 @@ def plot_counts(data: Any, side: Literal["user", "item"] = "user", ax: Axes | No
         For another side.
     """
     check_choice("side", side, ("user", "item"))
-    data = as_interactions(data, allow_negative=True)
+    data = as_interactions(data, allow_negative=True, reads=("relation",))
     index, size = (data.user_index, data.n_users) if side == "user" else (data.item_index, data.n_items)
     counts = np.bincount(index, minlength=size)
     rated = counts[counts > 0]
@@ -86,6 +90,8 @@ def plot_counts(data: Any, side: Literal["user", "item"] = "user", ax: Axes | No
         starts = np.arange(low, high + width + 1, width)
     bins = [float(start) - 0.5 for start in starts]  # each bar stands for whole numbers of ratings
     axes.hist(rated, bins=bins, color=COLOR_OF[side], alpha=0.85)
+    if low == high:
+        axes.set_xlim(low - 3, low + 3)
     axes.locator_params(axis="y", integer=True)
     if wide:
         logarithmic(axes, "x")
@@ -152,18 +158,25 @@ def _matrix(figure: Figure, axes: Axes, values: np.ndarray, title: str, labels: 
 
 _FEW_VALUES = 12  # distinct true values that get a column each
 _ROWS = 60
+_DOTS = 3_000  # pairs; more are drawn as densities
+_ARROWS, _SPREAD = 1_000, 0.15  # limits that are drawn, and how wide those of one place, of the range
 
 
-def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure:
+def plot_predictions(
+    y_true: Any, y_pred: Any, ax: Axes | None = None, *, limits: pd.DataFrame | None = None
+) -> Figure:
     """Draw predicted against true ratings as densities, with the diagonal where both are equal.
 
     At most 12 distinct true values (stars, 0/1) get a column each: its colours are the shares of the predictions for
-    that value, its mark their median. Other truths are drawn as hexagons, coloured by the number of pairs.
+    that value, its mark their median. Other truths are dots, more than 3,000 hexagons in colours of their pairs.
 
     Parameters
     ----------
     y_true, y_pred : array_like of float, shape (n,)
     ax : Axes, optional
+    limits : DataFrame, optional
+        Pairs of which a limit alone is known: truth, the limit, predicted, and relation, 1 for above and -1 for below.
+        They are open arrows from the limit to where the truth is, at most 1,000.
 
     Raises
     ------
@@ -180,9 +193,14 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     figure, axes = figure_and_axes(ax, (5.4, 4.4))
     if np.unique(truth).size <= _FEW_VALUES:
         _draw_columns(axes, truth, predicted)
-    else:
+    elif truth.size > _DOTS:
         _draw_hexagons(axes, truth, predicted)
+    else:
+        axes.scatter(truth, predicted, s=9, color=BLUE, alpha=0.5, linewidths=0, label="measured")
     low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
+    if limits is not None:
+        _draw_limits(axes, limits.iloc[np.random.default_rng(0).permutation(len(limits))[:_ARROWS]], np.ptp(truth))
+        low, high = max(low, axes.get_xlim()[0]), min(high, axes.get_xlim()[1])
     axes.plot([low, high], [low, high], color=ORANGE, linestyle="--", linewidth=1, label="predicted = true")
     error = rmse(truth, predicted)
     axes.set_title(f"Predicted against true: {truth.size:,} ratings, RMSE {error:.3g}", fontsize="medium")
@@ -217,6 +235,17 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
     medians = [float(np.median(values)) for values in columns]
     axes.plot(levels, medians, "o", color=ink(), markersize=5, label="median")
     axes.set_xticks(levels)
+
+
+def _draw_limits(axes: Axes, limits: pd.DataFrame, width: float) -> None:
+    """Draw an open arrow for each limit, a little apart from the others of its place, on the side of the truth."""
+    for sign, marker in ((-1, "<"), (1, ">")):
+        some = limits[limits["relation"] == sign]
+        apart = sign * _SPREAD * width * np.random.default_rng(0).random(len(some))
+        look = {"s": 14, "facecolors": "none", "edgecolors": GREEN, "linewidths": 0.6, "alpha": 0.6}
+        if len(some):
+            told = f"known to be {'above' if sign > 0 else 'below'}"
+            axes.scatter(some["truth"] + apart, some["predicted"], marker=marker, label=told, rasterized=True, **look)
 
 
 def _draw_hexagons(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:

@@ -235,7 +235,7 @@ def test_the_axes_have_the_words_of_their_columns(tmp_path: Path) -> None:
         found = each.new_interactions(2, drug_ids="d0")
         assert found.columns.tolist()[:4] == ["drug", "disease", "drug_name", "disease_name"]
         assert found["drug_name"].tolist() == ["aspirin"] * 2
-        assert "disease t1" in str(each.explain("d0", "t1"))
+        assert "disease asthma (t1)" in str(each.explain("d0", "t1"))
         assert each.target_graph_.neighbors("t1", 1).columns[0] == "disease"
         with pytest.raises(Exception, match="disease"):
             each.predict("d0", "t99")

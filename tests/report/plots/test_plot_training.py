@@ -187,9 +187,9 @@ def test_a_column_for_every_star_holds_the_shares_of_its_predictions():
 
 def test_hexagons_count_every_pair_and_the_diagonal_is_where_both_are_equal():
     rng = np.random.default_rng(0)
-    truth = rng.random(400)
+    truth = rng.random(4000)
     axes = plot_predictions(truth, truth + 0.1).axes[0]
-    assert axes.collections[0].get_array().sum() == 400
+    assert axes.collections[0].get_array().sum() == 4000
     diagonal = line(axes, "predicted = true")
     np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
     assert diagonal.get_xdata()[0] == truth.min()
