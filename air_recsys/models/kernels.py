@@ -238,13 +238,16 @@ class _NewRows(NamedTuple):
         places: Pairs,
         ratings: np.ndarray,
         weights: np.ndarray,
+        signs: np.ndarray,
     ) -> Self:
-        """What is expected of them, by others and by their own ratings."""
+        """What is expected of them, by others and by their own ratings and limits."""
         values = regression.of_new(near, sources)
         own, deviations = ratings - values[places], np.empty_like(values)
         for row in range(len(values)):
             chosen = places[0] == row
-            added, deviations[row] = errors.given(places[1][chosen], own[chosen], weights[chosen])
+            columns = places[1][chosen]
+            own[chosen], weights[chosen] = errors.of_limits(columns, own[chosen], weights[chosen], signs[chosen])
+            added, deviations[row] = errors.given(columns, own[chosen], weights[chosen])
             values[row] += added
         return cls(regression, near, sources, errors, places, own, weights, values, deviations)
 
@@ -477,10 +480,14 @@ class KernelResiduals:
         rows, columns = (self._data.user_index, self._data.item_index)[:: 1 - 2 * side]
         own = is_new[rows] & (self._kind[1 - side][columns] == _RATED)
         places = self._place(side, _NEW)[rows[own]], self._place(1 - side, _RATED)[columns[own]]
-        weights = np.ones(own.size) if self._data.weights is None else self._data.weights
-        ratings = self._all_ratings[own] - self._factors.mean
+        weights, signs = (
+            np.full(own.size, default) if given is None else given
+            for default, given in ((1.0, self._data.weights), (0.0, self._data.relations))
+        )
+        ratings = np.where(signs == 0, self._all_ratings, self._data.ratings) - self._factors.mean
         assert others is not None
-        return _NewRows.of(others[0], near, whole._values(side)[0], others[1], places, ratings, weights[own])
+        of_own = places, ratings[own], weights[own], signs[own]
+        return _NewRows.of(others[0], near, whole._values(side)[0], others[1], *of_own)
 
     @cached_property
     def _new_deviation(self) -> float:

@@ -28,6 +28,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from air_recsys.graphs import laplacian
+from air_recsys.nn.posterior.censored import as_measured
 from air_recsys.storage.lazy import torch
 
 Apply = Callable[[np.ndarray], np.ndarray]
@@ -225,6 +226,7 @@ class RowRegression:
 _SHARES, _OWN_NOISES = (0.1, 0.3, 0.5), (0.05, 0.1, 0.2, 0.4)  # of columns alike, and of the mean square of errors
 _ASKED = 10  # values of a left-out row that its others are predicted from
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
+_LEAST_WEIGHT, _NEWTON = 1e-12, 8  # steps towards what limits say
 
 
 class RowErrors(NamedTuple):
@@ -267,10 +269,22 @@ class RowErrors(NamedTuple):
         variance = self.covariance.diagonal() - np.einsum("np,pn->n", across, solved)
         return solved.T @ values, self.reach * np.sqrt(variance.clip(0) + self.noise)
 
+    def of_limits(
+        self, places: np.ndarray, values: np.ndarray, weights: np.ndarray, signs: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and weights that say of a row what values and limits (signs of 1 and -1) say."""
+        is_limit, limits, (values, own) = signs != 0, values, (values.copy(), weights.copy())
+        deviations = np.sqrt(self.noise / np.maximum(weights, _LEAST_WEIGHT))[is_limit]
+        for _ in range(_NEWTON if is_limit.any() else 0):
+            expected = self.given(places, values, own)[0][places[is_limit]]
+            values[is_limit], told = as_measured(expected, deviations, limits[is_limit], signs[is_limit])
+            own[is_limit] = weights[is_limit] * told
+        return values, own
+
     def shares(self, places: np.ndarray, values: np.ndarray, weights: np.ndarray, column: int) -> np.ndarray:
         """What each of the values adds to the expected error at a column, (p,)."""
         return self.covariance[column, places] * np.linalg.solve(self._among(places, weights), values)
 
     def _among(self, places: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        noise = np.full(places.size, self.noise) if weights is None else self.noise / np.maximum(weights, 1e-12)
+        noise = np.full(places.size, self.noise) if weights is None else self.noise / np.maximum(weights, _LEAST_WEIGHT)
         return self.covariance[np.ix_(places, places)] + np.diag(noise)
