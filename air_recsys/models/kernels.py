@@ -431,10 +431,16 @@ class KernelResiduals:
     @cached_property
     def completed(self) -> tuple[np.ndarray, np.ndarray]:
         """Ratings, else scores, less the mean, and where there are ratings: of users and items that have some."""
-        values, observed = self._pair_scores.clip(*self._limits), np.zeros(self._base.shape, dtype=bool)
-        values[self._pairs], observed[self._pairs] = self._ratings, True
+        values = self._pair_scores.clip(*self._limits)
+        values[self._pairs] = self._ratings
         known = np.ix_(*(kind == _RATED for kind in self._kind))
-        return values[known] - self._factors.mean, observed[known]
+        return values[known] - self._factors.mean, self._places_of(self._kept)[known]
+
+    def _places_of(self, chosen: np.ndarray) -> np.ndarray:
+        """Which of all pairs have one of the chosen ratings, (n_users, n_items)."""
+        found = np.zeros(self._base.shape, dtype=bool)
+        found[self._data.user_index[chosen], self._data.item_index[chosen]] = True
+        return found
 
     def _values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
         """`completed` with the rows of a side as its rows."""
@@ -459,7 +465,9 @@ class KernelResiduals:
             among = side.power(of_new[0])[np.ix_(kept[number], kept[number])]
             regression = RowRegression.of(among, of_new[1], intercept=of_new[2])
             columns = None if kernel is None else kernel[np.ix_(kept[1 - number], kept[1 - number])]
-            found.append((regression, RowErrors.of(regression.left_out(values), observed, columns)))
+            measured = self._places_of(self._data.measured)
+            measured = (measured if number == 0 else measured.T)[np.ix_(*kept[:: 1 - 2 * number])]
+            found.append((regression, RowErrors.of(regression.left_out(values), observed, measured, columns)))
         return found
 
     @cached_property
