@@ -299,5 +299,5 @@ class RowErrors(NamedTuple):
         return self.covariance[column, places] * np.linalg.solve(self._among(places, weights), values)
 
     def _among(self, places: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        noise = np.full(places.size, self.noise) if weights is None else self.noise / np.maximum(weights, _LEAST_WEIGHT)
-        return self.covariance[np.ix_(places, places)] + np.diag(noise)
+        weights = np.ones(places.size) if weights is None else np.maximum(weights, _LEAST_WEIGHT)
+        return self.covariance[np.ix_(places, places)] + np.diag(self.noise / weights)
