@@ -279,7 +279,8 @@ class RowErrors(NamedTuple):
         across = self.covariance[:, places]
         solved = np.linalg.solve(self._among(places, weights), across.T)  # (p, n)
         variance = self.covariance.diagonal() - np.einsum("np,pn->n", across, solved)
-        reach = np.interp(np.log1p(places.size), *zip(*self.reaches, strict=True))
+        numbers, factors = np.transpose(self.reaches)
+        reach = float(np.interp(np.log1p(places.size), numbers, factors))
         return solved.T @ values, reach * np.sqrt(variance.clip(0) + self.noise)
 
     def of_limits(
