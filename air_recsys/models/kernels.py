@@ -43,6 +43,7 @@ _POWERS, _NEW_NOISES = (1, 2, 4), [2.0**power for power in range(-4, 6)]
 _MOST_WORK = 4e9  # products of a step of the equations
 _FEWEST = 3  # rows with ratings that say something of others
 _RATED, _NEW, _OTHER = 0, 1, 2
+_FEW = 0.1  # of the ratings of the median row, below which rows follow from others; see benchmarks/reports/accuracy.md
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
 Pairs = tuple[np.ndarray, np.ndarray]
 Range = tuple[float, float]
@@ -111,17 +112,17 @@ def chosen_kernels(
 def settled(kernels: Kernels, data: Interactions, factors: Factors, ratings: np.ndarray, limits: Range) -> Kernels:
     """Chosen kernels after the training, with what rows without ratings follow from; see `KernelResiduals`."""
     sides = _sides(data, factors)
-    kernels, known = kernels._replace(widths=(sides[0].width, sides[1].width)), _rated(data)
+    kernels, known = kernels._replace(widths=(sides[0].width, sides[1].width)), _counts(data)
     has_new = [
         np.count_nonzero(each) >= _FEWEST and (side.takes_later or (side.near(each) & ~each).any())
-        for side, each in zip(sides, known, strict=True)
+        for side, each in zip(sides, map(_well, known, sides), strict=True)
     ]
     if not any(has_new):
         return kernels
     values, observed = KernelResiduals(kernels, data, factors, ratings, limits).completed
     return kernels._replace(
-        new_users=_of_new_rows(sides[0], known[0], values, observed) if has_new[0] else None,
-        new_items=_of_new_rows(sides[1], known[1], values.T, observed.T) if has_new[1] else None,
+        new_users=_of_new_rows(sides[0], known[0] > 0, values, observed) if has_new[0] else None,
+        new_items=_of_new_rows(sides[1], known[1] > 0, values.T, observed.T) if has_new[1] else None,
     )
 
 
@@ -136,11 +137,15 @@ def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: n
     return min(errors, key=errors.__getitem__)
 
 
-def _rated(data: Interactions) -> tuple[np.ndarray, np.ndarray]:
-    """Which users and which items have ratings."""
-    users, items = np.zeros(data.n_users, dtype=bool), np.zeros(data.n_items, dtype=bool)
-    users[data.user_index], items[data.item_index] = True, True
-    return users, items
+def _counts(data: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    """The number of ratings of each user and of each item."""
+    return np.bincount(data.user_index, minlength=data.n_users), np.bincount(data.item_index, minlength=data.n_items)
+
+
+def _well(counts: np.ndarray, side: _Side) -> np.ndarray:
+    """Which rows have ratings enough, by those of the training, to follow from factors and teach others."""
+    first = counts[: side.n_first]
+    return counts >= max(1.0, _FEW * float(np.median(first[first > 0]))) if first.any() else counts > 0
 
 
 def _over_items(shown: Interactions, factors: Factors, pairs: Pairs, strength: float) -> np.ndarray:
@@ -233,13 +238,16 @@ class _NewRows(NamedTuple):
         places: Pairs,
         ratings: np.ndarray,
         weights: np.ndarray,
+        signs: np.ndarray,
     ) -> Self:
-        """What is expected of them, by others and by their own ratings."""
+        """What is expected of them, by others and by their own ratings and limits."""
         values = regression.of_new(near, sources)
         own, deviations = ratings - values[places], np.empty_like(values)
         for row in range(len(values)):
             chosen = places[0] == row
-            added, deviations[row] = errors.given(places[1][chosen], own[chosen], weights[chosen])
+            columns = places[1][chosen]
+            own[chosen], weights[chosen] = errors.of_limits(columns, own[chosen], weights[chosen], signs[chosen])
+            added, deviations[row] = errors.given(columns, own[chosen], weights[chosen])
             values[row] += added
         return cls(regression, near, sources, errors, places, own, weights, values, deviations)
 
@@ -347,18 +355,19 @@ class KernelResiduals:
 
     @cached_property
     def _kind(self) -> list[np.ndarray]:
-        """Whether each user, and each item, has ratings, follows from others, or from the posterior alone."""
+        """Whether each user, and each item, has ratings enough, follows from others, or from the posterior alone."""
         if self._known is None:
             return [self._kind_of(0), self._kind_of(1)]
         return [self._known._kind[side] if self._of_known(side) else self._kind_of(side) for side in (0, 1)]
 
     def _kind_of(self, side: int) -> np.ndarray:
-        """Rows of the training follow from others where they have no ratings, and those that came later always."""
-        rated, near, own = _rated(self._data)[side], np.zeros(self._base.shape[side], dtype=bool), self._sides[side]
+        """Rows of the training follow from others where they have few ratings, and those that came later always."""
+        counts, near, own = _counts(self._data)[side], np.zeros(self._base.shape[side], dtype=bool), self._sides[side]
         if (self._kernels.new_users, self._kernels.new_items)[side] is not None:
-            near = own.near(rated) if self._known is None else np.any(self._across(side) > 0, axis=1)
-            near[: own.n_first] &= ~rated[: own.n_first]
-        return np.where(near, _NEW, np.where(rated, _RATED, _OTHER))
+            well = _well(counts, own)
+            near = own.near(well) if self._known is None else np.any(self._across(side) > 0, axis=1)
+            near[: own.n_first] &= ~well[: own.n_first]
+        return np.where(near, _NEW, np.where(counts > 0, _RATED, _OTHER))
 
     def _of_known(self, side: int) -> bool:
         """Whether the rows of a side are those of the model that new ones were folded into."""
@@ -423,10 +432,16 @@ class KernelResiduals:
     @cached_property
     def completed(self) -> tuple[np.ndarray, np.ndarray]:
         """Ratings, else scores, less the mean, and where there are ratings: of users and items that have some."""
-        values, observed = self._pair_scores.clip(*self._limits), np.zeros(self._base.shape, dtype=bool)
-        values[self._pairs], observed[self._pairs] = self._ratings, True
+        values = self._pair_scores.clip(*self._limits)
+        values[self._pairs] = self._ratings
         known = np.ix_(*(kind == _RATED for kind in self._kind))
-        return values[known] - self._factors.mean, observed[known]
+        return values[known] - self._factors.mean, self._places_of(self._kept)
+
+    def _places_of(self, chosen: np.ndarray) -> np.ndarray:
+        """Which pairs of users and items that have ratings have one of the chosen, as `completed`."""
+        found = np.zeros(self._base.shape, dtype=bool)
+        found[self._data.user_index[chosen], self._data.item_index[chosen]] = True
+        return found[np.ix_(*(kind == _RATED for kind in self._kind))]
 
     def _values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
         """`completed` with the rows of a side as its rows."""
@@ -451,7 +466,9 @@ class KernelResiduals:
             among = side.power(of_new[0])[np.ix_(kept[number], kept[number])]
             regression = RowRegression.of(among, of_new[1], intercept=of_new[2])
             columns = None if kernel is None else kernel[np.ix_(kept[1 - number], kept[1 - number])]
-            found.append((regression, RowErrors.of(regression.left_out(values), observed, columns)))
+            measured = self._places_of(self._data.measured)
+            left, measured = regression.left_out(values), measured.T if number else measured
+            found.append((regression, RowErrors.of(left, observed, measured, columns)))
         return found
 
     @cached_property
@@ -472,22 +489,26 @@ class KernelResiduals:
         rows, columns = (self._data.user_index, self._data.item_index)[:: 1 - 2 * side]
         own = is_new[rows] & (self._kind[1 - side][columns] == _RATED)
         places = self._place(side, _NEW)[rows[own]], self._place(1 - side, _RATED)[columns[own]]
-        weights = np.ones(own.size) if self._data.weights is None else self._data.weights
-        ratings = self._all_ratings[own] - self._factors.mean
+        weights, signs = (
+            np.full(own.size, default) if given is None else given
+            for default, given in ((1.0, self._data.weights), (0.0, self._data.relations))
+        )
+        ratings = np.where(signs == 0, self._all_ratings, self._data.ratings) - self._factors.mean
         assert others is not None
-        return _NewRows.of(others[0], near, whole._values(side)[0], others[1], places, ratings, weights[own])
+        of_own = places, ratings[own], weights[own], signs[own]
+        return _NewRows.of(others[0], near, whole._values(side)[0], others[1], *of_own)
 
     @cached_property
     def _new_deviation(self) -> float:
         """The deviation of ratings of pairs of which both follow from others, where known rows are left out."""
         if self._known is not None:
             return self._known._new_deviation
-        (values, observed), (users, items) = self.completed, self._others
+        (values, _), (users, items), measured = self.completed, self._others, self._places_of(self._data.measured)
         assert users is not None
         assert items is not None
         predicted = values - users[0].left_out(values)
         left_out = values - predicted + items[0].left_out(predicted.T).T
-        return float(np.quantile(abs(left_out[observed]), _LEVEL)) / _NORMAL
+        return float(np.quantile(abs(left_out[measured]), _LEVEL)) / _NORMAL if measured.any() else 1.0
 
     @cached_property
     def _added(self) -> np.ndarray:

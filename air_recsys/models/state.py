@@ -29,10 +29,8 @@ from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binar
 from air_recsys.models.rows import SIDES, Folded, RowSolver, ScoreContributions, Side, Sources, other_side
 from air_recsys.models.spread import Spread, facts_of
 from air_recsys.models.unrated import Unrated, process_of_unrated
-from air_recsys.nn.posterior.censored import cut_moments
+from air_recsys.nn.posterior.censored import as_measured, cut_moments
 from air_recsys.nn.residuals import RowProcesses
-from air_recsys.storage.lazy import torch
-from air_recsys.storage.threads import one_thread
 
 Value = TypeVar("Value")
 _LEAST = 1e-12  # weight
@@ -290,23 +288,20 @@ class FittedState:
         times = data.timestamps
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
 
-    def _limits(self, relations: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Places and scores of limits, and the means and the shares of the variance that are expected there."""
+    def _limits(self, relations: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """The places of limits, and the scores there, their deviations, the limits and their signs."""
         assert self.equations is not None
         places = np.flatnonzero(relations)
         pairs = self.data.user_index[places], self.data.item_index[places]
         scores, variances = self.factors.scores(*pairs), self.equations.noise(*pairs)
         if self.data.weights is not None:
             variances = variances / np.maximum(self.data.weights[places], _LEAST)
-        known = scores, np.sqrt(variances), self.data.ratings[places], relations[places]
-        with one_thread():
-            means, left = cut_moments(*(torch.from_numpy(each.astype(np.float64)) for each in known))
-        return places, scores, means.numpy(), left.numpy() / variances
+        return places, (scores, np.sqrt(variances), self.data.ratings[places], relations[places].astype(np.float64))
 
     def _expected(self, relations: np.ndarray) -> np.ndarray:
         """The ratings with what limits are expected to be."""
-        (places, _, means, _), ratings = self._limits(relations), self.data.ratings.copy()
-        ratings[places] = means
+        (places, known), ratings = self._limits(relations), self.data.ratings.copy()
+        ratings[places], _ = cut_moments(*known)
         return ratings
 
     def as_measured(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -314,9 +309,9 @@ class FittedState:
         data = self.data
         if data.relations is None:
             return self.steady_ratings, data.weights
-        (places, scores, means, shares), ratings = self._limits(data.relations), data.ratings.copy()
-        weights, told = np.ones(data.n_ratings) if data.weights is None else data.weights.copy(), 1 - shares
-        ratings[places] = scores + (means - scores) / np.maximum(told, _LEAST)
+        (places, known), ratings = self._limits(data.relations), data.ratings.copy()
+        weights = np.ones(data.n_ratings) if data.weights is None else data.weights.copy()
+        ratings[places], told = as_measured(*known)
         weights[places] *= told
         return ratings, weights
 

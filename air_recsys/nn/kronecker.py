@@ -21,6 +21,7 @@ values of a new row correct what is said of all of its columns.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -28,6 +29,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from air_recsys.graphs import laplacian
+from air_recsys.nn.posterior.censored import as_measured
 from air_recsys.storage.lazy import torch
 
 Apply = Callable[[np.ndarray], np.ndarray]
@@ -194,6 +196,7 @@ class RowRegression:
 _SHARES, _OWN_NOISES = (0.1, 0.3, 0.5), (0.05, 0.1, 0.2, 0.4)  # of columns alike, and of the mean square of errors
 _ASKED = 10  # values of a left-out row that its others are predicted from
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
+_LEAST_WEIGHT, _NEWTON = 1e-12, 8  # steps towards what limits say
 
 
 class RowErrors(NamedTuple):
@@ -201,31 +204,42 @@ class RowErrors(NamedTuple):
 
     covariance: np.ndarray  # (n, n)
     noise: float
-    reach: float = 1.0  # what deviations are multiplied with
+    reaches: tuple[tuple[float, float], ...] = ((0.0, 1.0),)  # log(1 + number of values), and factors of deviations
 
     @classmethod
-    def of(cls, errors: np.ndarray, observed: np.ndarray, columns: np.ndarray | None) -> Self:
+    def of(cls, errors: np.ndarray, observed: np.ndarray, measured: np.ndarray, columns: np.ndarray | None) -> Self:
         """The best of a few for the left-out errors of rows (k, n): some values of each predict its others.
 
-        `columns` is the kernel of the columns, (n, n); None for the identity.
+        Deviations hold those that are `measured`, no limits. `columns` is the kernel of the columns, (n, n); None for
+        the identity.
         """
         moments = errors.T @ errors / len(errors)
         roots = np.sqrt(moments.diagonal())
         alike = np.diag(moments.diagonal()) if columns is None else columns * np.outer(roots, roots)
-        rng, tried = np.random.default_rng(0), {}
+        rng, scale = np.random.default_rng(0), float(np.square(errors).mean()) or 1.0
         asked = [rng.permutation(np.flatnonzero(each)) for each in observed]
-        scale = float(np.square(errors).mean()) or 1.0
-        for share in _SHARES:
-            for noise in _OWN_NOISES:
-                found, total = cls((1 - share) * moments + share * alike, noise * scale), 0.0
-                for row, places in zip(errors, asked, strict=True):
-                    some, others = np.split(places, [min(_ASKED, places.size // 2)])
-                    own = found.covariance - (1 - share) * np.outer(row, row) / len(errors)
-                    total += np.square(row[others] - cls(own, found.noise).given(some, row[some])[0][others]).sum()
-                tried[share, noise] = total, found
-        found = min(tried.values(), key=lambda each: each[0])[1]
-        apart = np.abs(errors / np.sqrt(found.covariance.diagonal() + found.noise))[observed]
-        return found._replace(reach=float(np.quantile(apart, _LEVEL)) / _NORMAL if apart.size else 1.0)
+
+        def apart(tried: Self, share: float, number: int) -> tuple[np.ndarray, np.ndarray]:
+            """Errors given so many of each row, over deviations, too; the moments leave the row itself out."""
+            found = []
+            for row, places, counts in zip(errors, asked, measured, strict=True):
+                some, others = np.split(places, [min(number, places.size // 2)])
+                own = tried.covariance - (1 - share) * np.outer(row, row) / len(errors)
+                expected, deviations = cls(own, tried.noise).given(some, row[some])
+                left = row - expected
+                found.append((left[others], (left / deviations)[others[counts[others]]]))
+            return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
+
+        tried = {
+            (share, noise): cls((1 - share) * moments + share * alike, noise * scale)
+            for share, noise in itertools.product(_SHARES, _OWN_NOISES)
+        }
+        best = min(tried, key=lambda each: np.square(apart(tried[each], each[0], _ASKED)[0]).sum())
+        half, reaches = int(np.mean([places.size // 2 for places in asked])), []
+        for number in sorted({0, min(_ASKED, half), half}):
+            ratios = np.abs(apart(tried[best], best[0], number)[1])
+            reaches.append((np.log1p(number), float(np.quantile(ratios, _LEVEL)) / _NORMAL if ratios.size else 1.0))
+        return tried[best]._replace(reaches=tuple(reaches))
 
     def given(
         self, places: np.ndarray, values: np.ndarray, weights: np.ndarray | None = None
@@ -234,12 +248,26 @@ class RowErrors(NamedTuple):
         across = self.covariance[:, places]
         solved = np.linalg.solve(self._among(places, weights), across.T)  # (p, n)
         variance = self.covariance.diagonal() - np.einsum("np,pn->n", across, solved)
-        return solved.T @ values, self.reach * np.sqrt(variance.clip(0) + self.noise)
+        numbers, factors = np.transpose(self.reaches)
+        reach = float(np.interp(np.log1p(places.size), numbers, factors))
+        return solved.T @ values, reach * np.sqrt(variance.clip(0) + self.noise)
+
+    def of_limits(
+        self, places: np.ndarray, values: np.ndarray, weights: np.ndarray, signs: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and weights that say of a row what values and limits (signs of 1 and -1) say."""
+        is_limit, limits, (values, own) = signs != 0, values, (values.copy(), weights.copy())
+        deviations = np.sqrt(self.noise / np.maximum(weights, _LEAST_WEIGHT))[is_limit]
+        for _ in range(_NEWTON if is_limit.any() else 0):
+            expected = self.given(places, values, own)[0][places[is_limit]]
+            values[is_limit], told = as_measured(expected, deviations, limits[is_limit], signs[is_limit])
+            own[is_limit] = weights[is_limit] * told
+        return values, own
 
     def shares(self, places: np.ndarray, values: np.ndarray, weights: np.ndarray, column: int) -> np.ndarray:
         """What each of the values adds to the expected error at a column, (p,)."""
         return self.covariance[column, places] * np.linalg.solve(self._among(places, weights), values)
 
     def _among(self, places: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        noise = np.full(places.size, self.noise) if weights is None else self.noise / np.maximum(weights, 1e-12)
-        return self.covariance[np.ix_(places, places)] + np.diag(noise)
+        weights = np.ones(places.size) if weights is None else np.maximum(weights, _LEAST_WEIGHT)
+        return self.covariance[np.ix_(places, places)] + np.diag(self.noise / weights)

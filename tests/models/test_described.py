@@ -129,6 +129,16 @@ def test_first_ratings_and_descriptions_are_better_together() -> None:
     assert 0.75 < ((low <= rest) & (rest <= high)).mean() <= 1
 
 
+def test_a_fit_with_few_ratings_of_a_row_is_as_sure_of_it_as_fold_in() -> None:
+    own, others = ratings([LATER[0]], 0.04), ratings()
+    both = pd.concat([others, own])
+    whole = AIR.for_ratings(**SMALL | FIXED).fit(both, rating_scale=(0, 10), **given(USERS))
+    folded = model().fold_in(own, similarity=new_of([LATER[0]]))
+    found, expected = (np.stack(all_of(each, [LATER[0]], return_std=True)) for each in (whole, folded))
+    assert np.corrcoef(found[0], expected[0])[0, 1] > 0.9
+    assert found[1].mean() == pytest.approx(expected[1].mean(), rel=0.2)
+
+
 def test_one_of_the_names_is_enough_and_rows_do_not_see_each_other(measured: pd.DataFrame) -> None:
     alone = [model().fold_in(similarity={"features": PLACES.loc[[user]]}) for user in LATER]
     whole = model().fold_in(similarity={"features": PLACES.loc[LATER]})

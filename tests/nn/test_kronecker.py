@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 
-from air_recsys.nn.kronecker import PairProcess, RowRegression, mended, squared_distances, with_unit_diagonal
+from air_recsys.nn.kronecker import (
+    PairProcess,
+    RowErrors,
+    RowRegression,
+    mended,
+    squared_distances,
+    with_unit_diagonal,
+)
 
 RNG = np.random.default_rng(0)
 NOISES = [4.0, 0.25, 1.0]
@@ -103,3 +111,31 @@ def test_a_noise_that_is_solved_long_before_the_smallest_stays_solved() -> None:
     expected = np.linalg.solve(root @ root.T + 1e9 * np.eye(60), residuals)
     np.testing.assert_allclose(found[1, :, 0], expected, rtol=1e-6)
     assert np.isfinite(found).all()
+
+
+def test_limits_of_a_row_are_where_their_likelihood_is_largest() -> None:
+    errors, places, signs = RowErrors(COLUMNS, 0.3), np.array([1, 4, 6]), np.array([0, -1, 1])
+    given = np.array([0.5, -1.0, 0.8])
+    values, weights = errors.of_limits(places, given, np.ones(3), signs)
+    assert (values[0], weights[0]) == (0.5, 1.0)
+    assert (weights[1:] < 1).all()
+    found = errors.given(places, values, weights)[0][places]
+
+    def lost(row: np.ndarray) -> float:
+        apart = (row - given) / np.sqrt(errors.noise)
+        likelihood = -np.square(apart[0]) / 2 + log_ndtr(signs[1:] * apart[1:]).sum()
+        return float(row @ np.linalg.solve(COLUMNS[np.ix_(places, places)], row) / 2 - likelihood)
+
+    assert all(lost(found) < lost(found + step) for step in 0.01 * np.vstack([np.eye(3), -np.eye(3)]))
+
+
+def test_deviations_hold_measured_values_of_rows_with_any_number_of_them() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 12)) @ np.linalg.cholesky(COLUMNS + 1e-9 * np.eye(12)).T
+    rows = rows + 0.3 * rng.standard_normal((60, 12))
+    seen = np.ones(rows.shape, dtype=bool)
+    errors = RowErrors.of(rows[:40], seen[:40], seen[:40], COLUMNS)
+    for number in (0, 3, 6):
+        given = [errors.given(np.arange(number), row[:number]) for row in rows[40:]]
+        inside = [abs(row - mean) < 1.645 * each for row, (mean, each) in zip(rows[40:], given, strict=True)]
+        assert np.mean([each[number:] for each in inside]) == pytest.approx(0.9, abs=0.06)

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from air_recsys.models.engines.posterior_arrays import Draw, PosteriorArrays, matrices, triangles
 from air_recsys.models.rows import Edges, ScoreContributions, Side, other_side
 from air_recsys.models.state import FittedState
+from air_recsys.nn.posterior.prior import inverse_scale
 
 
 def contributions_of(
@@ -48,7 +49,7 @@ def contributions_of(
             of_features += unseen[:-1]
             pattern += unseen[-1]
             continue
-        means, confidence = draw.means, _confidence(draw, weights, float(arrays.user_noise[user]))
+        means, confidence = draw.means, _confidence(draw, weights, _noise_within(arrays, "user", user, rated.size))
         precision, inputs = draw.precision, means[:-1, :-1]
         matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs + _covariance(draw, confidence)
         summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
@@ -103,7 +104,7 @@ def _of_item_features(
         if not place.size:
             found += _of_unseen(arrays, "item", known[0], number)[:-1] @ inputs[-1]
             continue
-        confidence = _confidence(draw, weights, float(arrays.item_noise[item]))
+        confidence = _confidence(draw, weights, _noise_within(arrays, "item", item, place.size))
         precision = draw.precision
         matrix = precision + (inputs[:-1].T * confidence) @ inputs[:-1]
         matrix[:-1, :-1] += _covariance(draw, confidence)
@@ -125,6 +126,12 @@ def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
     """The places of the known features in W: before the degree and the constant."""
     last = getattr(arrays, f"{side}_weights").shape[1] - 2
     return slice(last - arrays.n_known(side), last)
+
+
+def _noise_within(arrays: PosteriorArrays, side: Side, row: int, count: int) -> float:
+    """The noise that a row with so many ratings was solved with, 1 / E t."""
+    noise = float(getattr(arrays, f"{side}_noise")[row])
+    return noise / float(inverse_scale(np.array(count))) if row >= arrays.n_trained(side) else noise
 
 
 def _confidence(draw: Draw, weights: np.ndarray, own_noise: float) -> np.ndarray:

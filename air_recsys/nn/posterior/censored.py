@@ -16,6 +16,10 @@ inference in the Tobit censored regression model, J. Econometrics 51, 1992.
 from __future__ import annotations
 
 import math
+from typing import TypeVar
+
+import numpy as np
+from scipy import special
 
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
@@ -25,23 +29,34 @@ from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.sums import row_sums
 from air_recsys.storage.lazy import Tensor, torch
 
-_LOG_ROOT = math.log(2 * math.pi) / 2
+Numbers = TypeVar("Numbers", Tensor, np.ndarray)
+_ROOT, _ROOT_OF_TWO = math.sqrt(2 / math.pi), math.sqrt(2)
 _TAIL, _STEPS = -5.0, 6  # deviations beyond which numbers come by Newton's steps
+_LEAST = 1e-12  # share of a weight
 
 
-def cut_moments(means: Tensor, deviations: Tensor, limits: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
+def cut_moments(means: Numbers, deviations: Numbers, limits: Numbers, signs: Numbers) -> tuple[Numbers, Numbers]:
     """Mean and variance of normal numbers that are known to lie above a limit (sign 1) or below it (-1).
 
     Examples
     --------
-    >>> one = torch.ones(1, dtype=torch.float64)
+    >>> one = np.ones(1)
     >>> mean, variance = cut_moments(0 * one, one, 0 * one, -one)
     >>> round(float(mean), 4), round(float(variance), 4)  # - (2 / pi)^1/2 and 1 - 2 / pi
     (-0.7979, 0.3634)
     """
     inside = signs * (means - limits) / deviations
     slope = _slope(inside)
-    return means + signs * deviations * slope, deviations.square() * (1 - slope * (slope + inside)).clamp(0, 1)
+    return means + signs * deviations * slope, deviations**2 * (1 - slope * (slope + inside)).clip(0, 1)
+
+
+def as_measured(
+    means: np.ndarray, deviations: np.ndarray, limits: np.ndarray, signs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values, and their shares of a weight, that say near some means what limits say: a step of Newton."""
+    found, variances = cut_moments(means, deviations, limits, signs)
+    told = (1 - variances / deviations**2).clip(_LEAST)
+    return means + (found - means) / told, told
 
 
 def cut_draws(means: Tensor, deviations: Tensor, limits: Tensor, signs: Tensor, uniform: Tensor) -> Tensor:
@@ -56,9 +71,10 @@ def cut_draws(means: Tensor, deviations: Tensor, limits: Tensor, signs: Tensor, 
     return means + signs * deviations * torch.where(inside > _TAIL, near, far)
 
 
-def _slope(inside: Tensor) -> Tensor:
+def _slope(inside: Numbers) -> Numbers:
     """The derivative of the logarithm of the normal distribution function."""
-    return (-inside.square() / 2 - _LOG_ROOT - torch.special.log_ndtr(inside)).exp()
+    erfcx = special.erfcx if isinstance(inside, np.ndarray) else torch.special.erfcx
+    return _ROOT / erfcx(-inside / _ROOT_OF_TWO)
 
 
 class Censored:

@@ -212,6 +212,11 @@ def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
     return (_COUNTS + counts) / (_COUNTS + errors)
 
 
+def inverse_scale(counts: np.ndarray) -> np.ndarray:
+    """E[1 / t] E[t] of rows with these counts: how much larger their noise is than the mean of its scale says."""
+    return (_COUNTS + counts) / (_COUNTS + counts - 2)
+
+
 class Noise(Stateful):
     """sigma^2, t and s.
 
