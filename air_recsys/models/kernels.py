@@ -7,8 +7,8 @@ process of `air_recsys.nn.kronecker.PairProcess`; kernels and noise are those wi
 of a training without these, and nothing is added where none of them helps there.
 
 Users (items) without ratings have neither factors nor residuals of their own. They follow from the matrix of those
-that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S. Power, noise and
-intercept have the lowest error where a row that has ratings is left out. One that is similar to no such row keeps its
+that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S, or over
+its `air_recsys.nn.kronecker.profiles`. These, noise and intercept have the lowest error where a row that has ratings is left out. One that is similar to no such row keeps its
 score by the posterior. Described rows that came after the training follow from the trained ones likewise, and their
 own ratings correct that, see `air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
 """
@@ -26,12 +26,13 @@ from air_recsys.data.features import Features
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, agreements
-from air_recsys.models.learned import KERNELS, Factors, Kernels
+from air_recsys.models.learned import KERNELS, Factors, Kernels, NewRows
 from air_recsys.nn.kronecker import (
     PairProcess,
     RowErrors,
     RowRegression,
     mended,
+    profiles,
     squared_distances,
     with_unit_diagonal,
 )
@@ -46,7 +47,6 @@ _RATED, _NEW, _OTHER = 0, 1, 2
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
 Pairs = tuple[np.ndarray, np.ndarray]
 Range = tuple[float, float]
-New = tuple[int, float, bool]
 
 
 def takes_kernels(data: Interactions) -> bool:
@@ -130,14 +130,16 @@ def settled(kernels: Kernels, data: Interactions, factors: Factors, ratings: np.
     )
 
 
-def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: np.ndarray) -> New:
-    """Power, noise and whether with an intercept, by leaving out each of the rows with ratings."""
-    errors: dict[New, float] = {}
-    for power in _POWERS:
-        regression = RowRegression.of(side.power(power)[np.ix_(known, known)], 1.0, intercept=False)
+def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: np.ndarray) -> NewRows:
+    """How rows follow from others, by leaving out each of the rows with ratings."""
+    errors: dict[NewRows, float] = {}
+    for power, by_profiles in itertools.product(_POWERS, (False, True)):
+        among = side.power(power)[np.ix_(known, known)]
+        regression = RowRegression.of(profiles(among) if by_profiles else among, 1.0, intercept=False)
         for noise, intercept in itertools.product(_NEW_NOISES, (False, True)):
             left_out = replace(regression, noise=noise, intercept=intercept).left_out(values)
-            errors[power, noise, intercept] = float(np.square(left_out[observed]).mean())
+            chosen = NewRows(power, noise, intercept, by_profiles)
+            errors[chosen] = float(np.square(left_out[observed]).mean())
     return min(errors, key=errors.__getitem__)
 
 
@@ -439,6 +441,15 @@ class KernelResiduals:
         return (values, observed) if side == 0 else (values.T, observed.T)
 
     @cached_property
+    def _among(self) -> list[np.ndarray]:
+        """The kernel of the users, and of the items, that others follow from."""
+        chosen = self._kernels.new_users, self._kernels.new_items
+        return [
+            side.power(1 if of_new is None else of_new.power)[np.ix_(kind == _RATED, kind == _RATED)]
+            for side, of_new, kind in zip(self._sides, chosen, self._kind, strict=True)
+        ]
+
+    @cached_property
     def _others(self) -> list[tuple[RowRegression, RowErrors] | None]:
         """How users, and items, follow from others, and by how much they are off; None where none do."""
         if self._known is not None:
@@ -448,13 +459,15 @@ class KernelResiduals:
             (self._process.columns, self._process.rows),
             (self._kernels.new_users, self._kernels.new_items),
         )
-        for number, (side, kernel, of_new) in enumerate(zip(self._sides, kernels, chosen, strict=True)):
+        for number, (kernel, of_new) in enumerate(zip(kernels, chosen, strict=True)):
             if of_new is None:
                 found.append(None)
                 continue
             (values, observed), kept = self._values(number), [kind == _RATED for kind in self._kind]
-            among = side.power(of_new[0])[np.ix_(kept[number], kept[number])]
-            regression = RowRegression.of(among, of_new[1], intercept=of_new[2])
+            among = self._among[number]
+            regression = RowRegression.of(
+                profiles(among) if of_new.profiles else among, of_new.noise, intercept=of_new.intercept
+            )
             columns = None if kernel is None else kernel[np.ix_(kept[1 - number], kept[1 - number])]
             found.append((regression, RowErrors.of(regression.left_out(values), observed, columns)))
         return found
@@ -468,12 +481,14 @@ class KernelResiduals:
         if self._known is not None and self._of_known(side):
             return self._known._new[side]
         whole, others = self._known or self, self._others[side]
-        power, _, _ = (self._kernels.new_users, self._kernels.new_items)[side] or (1, 0.0, False)
+        of_new = (self._kernels.new_users, self._kernels.new_items)[side]
+        assert of_new is not None
         is_new, kept = self._kind[side] == _NEW, self._kind[side] == _RATED
         if self._known is None:
-            near = self._sides[side].power(power)[np.ix_(is_new, kept)]
+            near = self._sides[side].power(of_new.power)[np.ix_(is_new, kept)]
         else:
-            near = self._across(side)[is_new] ** power
+            near = self._across(side)[is_new] ** of_new.power
+        near = profiles(whole._among[side], near) if of_new.profiles else near
         rows, columns = (self._data.user_index, self._data.item_index)[:: 1 - 2 * side]
         own = is_new[rows] & (self._kind[1 - side][columns] == _RATED)
         places = self._place(side, _NEW)[rows[own]], self._place(1 - side, _RATED)[columns[own]]

@@ -13,6 +13,7 @@ the equations for several :math:`\lambda` at once, as the spaces of their steps 
 \lambda I)`, and with generalised least squares for :math:`\beta`, or 0 for it, says what rows without values have.
 With :math:`P = C - C 1 1^\top C / 1^\top C 1` (:math:`P = C` for :math:`\beta = 0`) and :math:`C = (K + \lambda
 I)^{-1}` each row is off by :math:`(P z)_i / P_{ii}` from what all others say of it.
+K may be of `profiles`: rows that are little alike are so if the same rows are similar to both.
 
 **New rows with some values.** What others say of a row is off by :math:`e \sim N(0, \Sigma)`, with :math:`\Sigma` the
 second moments of the left-out errors of rows that have values, partly those of columns alike, and a noise. So a few
@@ -77,6 +78,29 @@ def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:
         matrix = (vectors * values.clip(0)) @ vectors.T
     root = np.sqrt(matrix.diagonal())
     return matrix / np.outer(root, root), share
+
+
+def profiles(among: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    """How far rows are similar to the same rows: the cosines of their similarities to those and to themselves.
+
+    Parameters
+    ----------
+    among : ndarray, shape (n, n)
+        Similarities of some rows.
+    near : ndarray, shape (k, n), optional
+        Of other rows to these; without it the rows are compared with each other.
+
+    Examples
+    --------
+    >>> profiles(np.array([[1.0, 0.5], [0.5, 1.0]])).round(3)
+    array([[1. , 0.8],
+           [0.8, 1. ]])
+    >>> profiles(np.eye(2), np.array([[0.5, 0.0]])).round(3)
+    array([[0.894, 0.   ]])
+    """
+    rows, itself = (among, 0.0) if near is None else (near, 1.0)
+    lengths, of_rows = (np.sqrt(np.square(each).sum(axis=1) + own) for each, own in ((among, 0.0), (rows, itself)))
+    return (rows @ among + itself * rows) / np.outer(of_rows, lengths)
 
 
 def squared_distances(factors: np.ndarray) -> np.ndarray:
