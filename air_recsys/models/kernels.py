@@ -42,6 +42,7 @@ _PAIRS = ("identity", "factors"), ("factors", "identity"), ("half", "factors"), 
 _NOISES = [4.0**power for power in range(-3, 4)]
 _POWERS, _NEW_NOISES = (1, 2, 4), [2.0**power for power in range(-4, 6)]
 _MOST_WORK = 4e9  # products of a step of the equations
+_SURE = 2.0  # standard errors of a gain
 _FEWEST = 3  # rows with ratings that say something of others
 _RATED, _NEW, _OTHER = 0, 1, 2
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
@@ -143,7 +144,7 @@ def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: n
                 errors[NewRows(power, noise, intercept, by_profiles)] = (np.square(left_out) * observed).sum(axis=1)
         best.append(min(errors.items(), key=lambda each: float(each[1].sum())))
     gains = best[0][1] - best[1][1]
-    return best[int(gains.mean() > gains.std() / np.sqrt(gains.size))][0]
+    return best[int(gains.mean() > _SURE * gains.std() / np.sqrt(gains.size))][0]
 
 
 def _rated(data: Interactions) -> tuple[np.ndarray, np.ndarray]:
