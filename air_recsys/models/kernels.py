@@ -7,10 +7,11 @@ process of `air_recsys.nn.kronecker.PairProcess`; kernels and noise are those wi
 of a training without these, and nothing is added where none of them helps there.
 
 Users (items) without ratings have neither factors nor residuals of their own. They follow from the matrix of those
-that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S, or over
-its `air_recsys.nn.kronecker.profiles`. These, noise and intercept have the lowest error where a row that has ratings is left out. One that is similar to no such row keeps its
-score by the posterior. Described rows that came after the training follow from the trained ones likewise, and their
-own ratings correct that, see `air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
+that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S or its profiles.
+Power, noise and intercept have the lowest error where a row that has ratings is left out; profiles need a lead of two
+standard errors. One that is similar to no such row keeps its score by the posterior. Described rows that came after
+the training follow from the trained ones likewise, and their own ratings correct that, see
+`air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def settled(kernels: Kernels, data: Interactions, factors: Factors, ratings: np.
 
 
 def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: np.ndarray) -> NewRows:
-    """How rows follow from others, by leaving out each of the rows with ratings; by profiles where that surely helps."""
+    """How rows follow from others, by leaving out each of the rows with ratings; by profiles if that surely helps."""
     best: list[tuple[NewRows, np.ndarray]] = []
     for by_profiles in (False, True):
         errors: dict[NewRows, np.ndarray] = {}

@@ -13,8 +13,8 @@ the equations for several :math:`\lambda` at once, as the spaces of their steps 
 \lambda I)`, and with generalised least squares for :math:`\beta`, or 0 for it, says what rows without values have.
 With :math:`P = C - C 1 1^\top C / 1^\top C 1` (:math:`P = C` for :math:`\beta = 0`) and :math:`C = (K + \lambda
 I)^{-1}` each row is off by :math:`(P z)_i / P_{ii}` from what all others say of it.
-K may be of `profiles`: rows that are little alike are so if the same rows are similar to both. What a left-out row adds
-to the profiles of the others is then taken out, but not their lengths.
+K may be of `profiles`, where rows are alike if the same rows are similar to both. What a left-out row adds to the
+profiles of the others is then taken out, but not from their lengths.
 
 **New rows with some values.** What others say of a row is off by :math:`e \sim N(0, \Sigma)`, with :math:`\Sigma` the
 second moments of the left-out errors of rows that have values, partly those of columns alike, and a noise. So a few
@@ -206,7 +206,7 @@ class RowRegression:
     vectors: np.ndarray  # (k, k)
     noise: float
     intercept: bool
-    own: np.ndarray | None = None  # (k, k), what each row as one of comparison (columns) adds to the profiles of others
+    own: np.ndarray | None = None  # (k, k), what each row (columns) adds to the profiles of others
 
     @classmethod
     def of(cls, kernel: np.ndarray, noise: float, *, intercept: bool, by_profiles: bool = False) -> Self:

@@ -85,10 +85,10 @@ def test_a_row_has_the_profile_of_one_that_is_known_and_the_same() -> None:
     found = profiles(ROWS)
     np.testing.assert_allclose(found.diagonal(), 1)
     np.testing.assert_allclose(found, found.T)
-    others = np.arange(8)
     near = profiles(ROWS[:8, :8], ROWS[8:, :8])
     joint = np.hstack([ROWS[8:, :8], [[1]]]), np.hstack([ROWS[:8, :8], ROWS[:8, 8:]])
-    expected = joint[0] @ joint[1].T / (np.linalg.norm(joint[0]) * np.linalg.norm(ROWS[np.ix_(others, others)], axis=1))
+    lengths = [np.linalg.norm(each, axis=1) for each in (joint[0], ROWS[:8, :8])]
+    expected = joint[0] @ joint[1].T / np.outer(*lengths)
     np.testing.assert_allclose(near, expected)
 
 
