@@ -7,10 +7,11 @@ process of `air_recsys.nn.kronecker.PairProcess`; kernels and noise are those wi
 of a training without these, and nothing is added where none of them helps there.
 
 Users (items) without ratings have neither factors nor residuals of their own. They follow from the matrix of those
-that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S. Power, noise and
-intercept have the lowest error where a row that has ratings is left out. One that is similar to no such row keeps its
-score by the posterior. Described rows that came after the training follow from the trained ones likewise, and their
-own ratings correct that, see `air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
+that have, completed by these scores, as `air_recsys.nn.kronecker.RowRegression` over a power of S or its profiles.
+Power, noise and intercept have the lowest error where a row that has ratings is left out; profiles need a lead of two
+standard errors. One that is similar to no such row keeps its score by the posterior. Described rows that came after
+the training follow from the trained ones likewise, and their own ratings correct that, see
+`air_recsys.nn.kronecker.RowErrors`; answers of trained rows stay.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from air_recsys.data.features import Features
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.agreement import N_EDGES
 from air_recsys.models.carried import CarriedResiduals, agreements
-from air_recsys.models.learned import KERNELS, Factors, Kernels
+from air_recsys.models.learned import KERNELS, Factors, Kernels, NewRows
 from air_recsys.nn.kronecker import (
     PairProcess,
     RowErrors,
     RowRegression,
     mended,
+    profiles,
     squared_distances,
     with_unit_diagonal,
 )
@@ -41,13 +43,13 @@ _PAIRS = ("identity", "factors"), ("factors", "identity"), ("half", "factors"), 
 _NOISES = [4.0**power for power in range(-3, 4)]
 _POWERS, _NEW_NOISES = (1, 2, 4), [2.0**power for power in range(-4, 6)]
 _MOST_WORK = 4e9  # products of a step of the equations
+_SURE = 2.0  # standard errors of a gain
 _FEWEST = 3  # rows with ratings that say something of others
 _RATED, _NEW, _OTHER = 0, 1, 2
 _FEW = 0.1  # of the ratings of the median row, below which rows follow from others; see benchmarks/reports/accuracy.md
 _LEVEL, _NORMAL = 0.9, 1.6449  # of the errors that deviations hold
 Pairs = tuple[np.ndarray, np.ndarray]
 Range = tuple[float, float]
-New = tuple[int, float, bool]
 
 
 def takes_kernels(data: Interactions) -> bool:
@@ -126,15 +128,20 @@ def settled(kernels: Kernels, data: Interactions, factors: Factors, ratings: np.
     )
 
 
-def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: np.ndarray) -> New:
-    """Power, noise and whether with an intercept, by leaving out each of the rows with ratings."""
-    errors: dict[New, float] = {}
-    for power in _POWERS:
-        regression = RowRegression.of(side.power(power)[np.ix_(known, known)], 1.0, intercept=False)
-        for noise, intercept in itertools.product(_NEW_NOISES, (False, True)):
-            left_out = replace(regression, noise=noise, intercept=intercept).left_out(values)
-            errors[power, noise, intercept] = float(np.square(left_out[observed]).mean())
-    return min(errors, key=errors.__getitem__)
+def _of_new_rows(side: _Side, known: np.ndarray, values: np.ndarray, observed: np.ndarray) -> NewRows:
+    """How rows follow from others, by leaving out each of the rows with ratings; by profiles if that surely helps."""
+    best: list[tuple[NewRows, np.ndarray]] = []
+    for by_profiles in (False, True):
+        errors: dict[NewRows, np.ndarray] = {}
+        for power in _POWERS:
+            among = side.power(power)[np.ix_(known, known)]
+            regression = RowRegression.of(among, 1.0, intercept=False, by_profiles=by_profiles)
+            for noise, intercept in itertools.product(_NEW_NOISES, (False, True)):
+                left_out = replace(regression, noise=noise, intercept=intercept).left_out(values)
+                errors[NewRows(power, noise, intercept, by_profiles)] = (np.square(left_out) * observed).sum(axis=1)
+        best.append(min(errors.items(), key=lambda each: float(each[1].sum())))
+    gains = best[0][1] - best[1][1]
+    return best[int(gains.mean() > _SURE * gains.std() / np.sqrt(gains.size))][0]
 
 
 def _counts(data: Interactions) -> tuple[np.ndarray, np.ndarray]:
@@ -449,6 +456,15 @@ class KernelResiduals:
         return (values, observed) if side == 0 else (values.T, observed.T)
 
     @cached_property
+    def _among(self) -> list[np.ndarray]:
+        """The kernel of the users, and of the items, that others follow from."""
+        chosen = self._kernels.new_users, self._kernels.new_items
+        return [
+            side.power(1 if of_new is None else of_new.power)[np.ix_(kind == _RATED, kind == _RATED)]
+            for side, of_new, kind in zip(self._sides, chosen, self._kind, strict=True)
+        ]
+
+    @cached_property
     def _others(self) -> list[tuple[RowRegression, RowErrors] | None]:
         """How users, and items, follow from others, and by how much they are off; None where none do."""
         if self._known is not None:
@@ -458,13 +474,13 @@ class KernelResiduals:
             (self._process.columns, self._process.rows),
             (self._kernels.new_users, self._kernels.new_items),
         )
-        for number, (side, kernel, of_new) in enumerate(zip(self._sides, kernels, chosen, strict=True)):
+        for number, (kernel, of_new) in enumerate(zip(kernels, chosen, strict=True)):
             if of_new is None:
                 found.append(None)
                 continue
             (values, observed), kept = self._values(number), [kind == _RATED for kind in self._kind]
-            among = side.power(of_new[0])[np.ix_(kept[number], kept[number])]
-            regression = RowRegression.of(among, of_new[1], intercept=of_new[2])
+            how = {"intercept": of_new.intercept, "by_profiles": of_new.profiles}
+            regression = RowRegression.of(self._among[number], of_new.noise, **how)
             columns = None if kernel is None else kernel[np.ix_(kept[1 - number], kept[1 - number])]
             measured = self._places_of(self._data.measured)
             left, measured = regression.left_out(values), measured.T if number else measured
@@ -480,12 +496,14 @@ class KernelResiduals:
         if self._known is not None and self._of_known(side):
             return self._known._new[side]
         whole, others = self._known or self, self._others[side]
-        power, _, _ = (self._kernels.new_users, self._kernels.new_items)[side] or (1, 0.0, False)
+        of_new = (self._kernels.new_users, self._kernels.new_items)[side]
+        assert of_new is not None
         is_new, kept = self._kind[side] == _NEW, self._kind[side] == _RATED
         if self._known is None:
-            near = self._sides[side].power(power)[np.ix_(is_new, kept)]
+            near = self._sides[side].power(of_new.power)[np.ix_(is_new, kept)]
         else:
-            near = self._across(side)[is_new] ** power
+            near = self._across(side)[is_new] ** of_new.power
+        near = profiles(whole._among[side], near) if of_new.profiles else near
         rows, columns = (self._data.user_index, self._data.item_index)[:: 1 - 2 * side]
         own = is_new[rows] & (self._kind[1 - side][columns] == _RATED)
         places = self._place(side, _NEW)[rows[own]], self._place(1 - side, _RATED)[columns[own]]

@@ -105,6 +105,23 @@ class Trial:
     rmse: float  # root mean squared error on the hidden ratings, in their unit; infinite where the training failed
 
 
+class NewRows(NamedTuple):
+    """How rows without ratings follow from others, see `air_recsys.models.kernels`."""
+
+    power: int  # of similarities
+    noise: float
+    intercept: bool
+    profiles: bool = False  # rows are alike as far as they are similar to the same rows
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """The same of a JSON list; `ValueError` or `TypeError` for something else."""
+        power, noise, intercept, *profiles = content
+        if not (int(power) > 0 and 0 < float(noise) < math.inf) or len(profiles) > 1:
+            raise ValueError(f"expected a power and a noise above 0, found {content!r:.80}")
+        return cls(int(power), float(noise), bool(intercept), *map(bool, profiles))
+
+
 class Kernels(NamedTuple):
     """Kernels of given similarities of both sides, see `air_recsys.models.kernels`."""
 
@@ -113,8 +130,8 @@ class Kernels(NamedTuple):
     noise: float  # in the unit of the variance of the process
     reach: float  # what deviations of pairs are multiplied with
     widths: tuple[float, float] | None = None  # the median squared distances of factors, after the training
-    new_users: tuple[int, float, bool] | None = None  # of users without ratings: power, noise, with an intercept
-    new_items: tuple[int, float, bool] | None = None
+    new_users: NewRows | None = None
+    new_items: NewRows | None = None
 
     @classmethod
     def from_json(cls, content: Any) -> Self:
@@ -122,10 +139,10 @@ class Kernels(NamedTuple):
         users, items, noise, reach, widths, *new = content
         if not {users, items} <= set(KERNELS) or len(new) != 2:
             raise ValueError(f"expected kernels among {KERNELS}, found {content!r:.80}")
-        numbers = [noise, reach, *(widths or ()), *(each for of_side in new for each in (of_side or ())[:2])]
+        numbers = [noise, reach, *(widths or ())]
         if not all(0 < float(each) < math.inf for each in numbers):
             raise ValueError(f"expected numbers above 0 of kernels, found {content!r:.80}")
-        of_new = [None if each is None else (int(each[0]), float(each[1]), bool(each[2])) for each in new]
+        of_new = [None if each is None else NewRows.from_json(each) for each in new]
         of_factors = None if widths is None else (float(widths[0]), float(widths[1]))
         return cls(users, items, float(noise), float(reach), of_factors, *of_new)
 

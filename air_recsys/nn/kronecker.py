@@ -13,6 +13,8 @@ the equations for several :math:`\lambda` at once, as the spaces of their steps 
 \lambda I)`, and with generalised least squares for :math:`\beta`, or 0 for it, says what rows without values have.
 With :math:`P = C - C 1 1^\top C / 1^\top C 1` (:math:`P = C` for :math:`\beta = 0`) and :math:`C = (K + \lambda
 I)^{-1}` each row is off by :math:`(P z)_i / P_{ii}` from what all others say of it.
+K may be of `profiles`, where rows are alike if the same rows are similar to both. What a left-out row adds to the
+profiles of the others is then taken out, but not from their lengths.
 
 **New rows with some values.** What others say of a row is off by :math:`e \sim N(0, \Sigma)`, with :math:`\Sigma` the
 second moments of the left-out errors of rows that have values, partly those of columns alike, and a noise. So a few
@@ -65,6 +67,29 @@ def mended(matrix: np.ndarray) -> tuple[np.ndarray, float]:
         matrix = (vectors * values.clip(0)) @ vectors.T
     root = np.sqrt(matrix.diagonal())
     return matrix / np.outer(root, root), share
+
+
+def profiles(among: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    """How far rows are similar to the same rows: the cosines of their similarities to those and to themselves.
+
+    Parameters
+    ----------
+    among : ndarray, shape (n, n)
+        Similarities of some rows.
+    near : ndarray, shape (k, n), optional
+        Of other rows to these; without it the rows are compared with each other.
+
+    Examples
+    --------
+    >>> profiles(np.array([[1.0, 0.5], [0.5, 1.0]])).round(3)
+    array([[1. , 0.8],
+           [0.8, 1. ]])
+    >>> profiles(np.eye(2), np.array([[0.5, 0.0]])).round(3)
+    array([[0.894, 0.   ]])
+    """
+    rows, itself = (among, 0.0) if near is None else (near, 1.0)
+    lengths, of_rows = (np.sqrt(np.square(each).sum(axis=1) + own) for each, own in ((among, 0.0), (rows, itself)))
+    return (rows @ among + itself * rows) / np.outer(of_rows, lengths)
 
 
 def squared_distances(factors: np.ndarray) -> np.ndarray:
@@ -152,19 +177,31 @@ class RowRegression:
     vectors: np.ndarray  # (k, k)
     noise: float
     intercept: bool
+    own: np.ndarray | None = None  # (k, k), what each row (columns) adds to the profiles of others
 
     @classmethod
-    def of(cls, kernel: np.ndarray, noise: float, *, intercept: bool) -> Self:
-        """The process over a kernel of the rows, (k, k)."""
-        return cls(*np.linalg.eigh(kernel), noise, intercept)
+    def of(cls, kernel: np.ndarray, noise: float, *, intercept: bool, by_profiles: bool = False) -> Self:
+        """The process over a kernel of the rows, (k, k), or over its profiles."""
+        if not by_profiles:
+            return cls(*np.linalg.eigh(kernel), noise, intercept)
+        own = kernel / np.sqrt(np.square(kernel).sum(axis=1, keepdims=True))
+        np.fill_diagonal(own, 0)
+        return cls(*np.linalg.eigh(profiles(kernel)), noise, intercept, own)
 
     def left_out(self, values: np.ndarray) -> np.ndarray:
         """By how much each row differs from what all others say of it, (k, n)."""
-        solved, _ = self._solved(values)
-        diagonal = np.square(self.vectors) @ self._gains
+        solved, ones = self._inverse(values), self._inverse(np.ones(len(values)))
+        diagonal, total, sums = np.square(self.vectors) @ self._gains, np.full(len(ones), ones.sum()), ones @ values
+        sums = np.tile(sums, (len(ones), 1))
+        if self.own is not None:  # others are no longer alike by it: an update of rank one, for each row
+            across = self._inverse(self.own)
+            scale = 1 - np.einsum("ij,ij->j", self.own, across)
+            itself, by_ones, by_values = across.diagonal() / scale, self.own.T @ ones, self.own.T @ solved
+            diagonal = diagonal + np.square(itself) * scale
+            total, sums = total + np.square(by_ones) / scale, sums + (by_ones / scale)[:, None] * by_values
+            solved, ones = solved + itself[:, None] * by_values, ones + itself * by_ones
         if self.intercept:
-            ones = self._inverse(np.ones(diagonal.size))
-            diagonal = diagonal - np.square(ones) / ones.sum()
+            solved, diagonal = solved - (ones / total)[:, None] * sums, diagonal - np.square(ones) / total
         return solved / diagonal[:, None]
 
     def of_new(self, near: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -107,6 +107,23 @@ def all_ends(fitted: AIR, users: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return fitted.predict_interval(np.repeat(users, N), np.tile(ITEMS, len(users)))
 
 
+def test_new_rows_follow_by_profiles_likewise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, measured: pd.DataFrame
+) -> None:
+    monkeypatch.setattr("air_recsys.models.kernels._SURE", -np.inf)
+    fitted = AIR.for_ratings(**SMALL | FIXED).fit(ratings(), rating_scale=(0, 10), **given())
+    loaded = AIR.load(fitted.save(tmp_path / "model.air"))
+    folded, held = fitted.fold_in(measured, similarity=new_of()), all_of(fitted, KNOWN)
+    np.testing.assert_array_equal(all_of(loaded.fold_in(measured, similarity=new_of()), LATER), all_of(folded, LATER))
+    by_powers = all_of(model().fold_in(measured, similarity=new_of()), LATER)
+    assert not np.allclose(all_of(folded, LATER), by_powers)
+    found = folded.explain(LATER[-1], ITEMS[5], n=4)
+    assert found.total() == pytest.approx(found.score, abs=1e-5)
+    fitted.partial_fit(measured, user_similarity=new_of())
+    np.testing.assert_allclose(all_of(fitted, LATER), all_of(folded, LATER), atol=1e-6)
+    np.testing.assert_allclose(all_of(fitted, KNOWN), held, atol=1e-6)
+
+
 def test_new_rows_without_ratings_follow_from_what_they_are_like() -> None:
     folded = model().fold_in(similarity=new_of())
     assert folded.interactions_.user_ids.tolist() == LATER

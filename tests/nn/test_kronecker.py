@@ -11,6 +11,7 @@ from air_recsys.nn.kronecker import (
     RowErrors,
     RowRegression,
     mended,
+    profiles,
     squared_distances,
     with_unit_diagonal,
 )
@@ -68,6 +69,29 @@ def test_a_left_out_row_is_as_if_it_had_no_values(intercept: bool) -> None:
         without = RowRegression.of(ROWS[np.ix_(others, others)], 0.5, intercept=intercept)
         predicted = without.of_new(ROWS[row : row + 1, others], values[others])
         np.testing.assert_allclose(values[row] - whole[row], predicted[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_left_out_row_says_nothing_in_the_profiles_of_others(intercept: bool) -> None:
+    values, lengths = RNG.standard_normal((9, 4)), np.linalg.norm(ROWS, axis=1)
+    whole = RowRegression.of(ROWS, 0.5, intercept=intercept, by_profiles=True).left_out(values)
+    for row in range(9):
+        others = np.delete(np.arange(9), row)
+        products = ROWS[:, others] @ ROWS[others] / np.outer(lengths, lengths)  # over the others alone
+        near = products[row, others] + ROWS[row, others] / (lengths[row] * lengths[others])  # and over itself
+        without = RowRegression.of(products[np.ix_(others, others)], 0.5, intercept=intercept)
+        np.testing.assert_allclose(values[row] - whole[row], without.of_new(near[None], values[others])[0], atol=1e-8)
+
+
+def test_a_row_has_the_profile_of_one_that_is_known_and_the_same() -> None:
+    found = profiles(ROWS)
+    np.testing.assert_allclose(found.diagonal(), 1)
+    np.testing.assert_allclose(found, found.T)
+    near = profiles(ROWS[:8, :8], ROWS[8:, :8])
+    joint = np.hstack([ROWS[8:, :8], [[1]]]), np.hstack([ROWS[:8, :8], ROWS[:8, 8:]])
+    lengths = [np.linalg.norm(each, axis=1) for each in (joint[0], ROWS[:8, :8])]
+    expected = joint[0] @ joint[1].T / np.outer(*lengths)
+    np.testing.assert_allclose(near, expected)
 
 
 def test_an_intercept_takes_a_constant_for_itself() -> None:
