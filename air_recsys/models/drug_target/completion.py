@@ -300,12 +300,12 @@ class Extension(NamedTuple):
         None is below 0, as the order of low scores would be that of negative lobes. All known rows have a small one
         more, by the cube of the similarity: it orders what is like none of the nearest.
         """
-        neighbors, cubes = softmin_neighbors(1 - across), across**3 + _TINY
-        broad = _BROAD * cubes / cubes.sum(axis=1, keepdims=True)
+        neighbors = softmin_neighbors(1 - across)
         if not self.scales.size:
-            return neighbors + broad
-        ridge = (across @ self.vectors / self.scales) @ self.vectors.T
-        return self.share * neighbors + (1 - self.share) * ridge.clip(0) + broad
+            return neighbors
+        ridge, cubes = (across @ self.vectors / self.scales) @ self.vectors.T, across**3 + _TINY
+        broad = cubes / cubes.sum(axis=1, keepdims=True)
+        return self.share * neighbors + (1 - self.share) * ridge.clip(0) + _BROAD * broad
 
 
 def row_errors(among: np.ndarray, rows: np.ndarray, recorded: np.ndarray) -> np.ndarray:

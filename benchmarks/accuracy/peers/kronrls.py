@@ -1,7 +1,7 @@
 """Kronecker regularised least squares on given similarities.
 
-Source: Pahikkala, Airola, Pietila, Shakyawar, Szwajda, Tang, Aittokallio, Toward more realistic drug-target interaction
-predictions, Briefings in Bioinformatics 16(2), 2015.
+Source: Pahikkala, Airola, Pietila, Shakyawar, Szwajda, Tang, Aittokallio, Toward more realistic drug-target
+interaction predictions, Briefings in Bioinformatics 16(2), 2015.
 """
 
 from __future__ import annotations
