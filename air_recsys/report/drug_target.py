@@ -138,14 +138,16 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
         "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
         f"interaction that nobody has recorded, if {model.known_share_:.0%} of the true ones are recorded: an "
-        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another.",
+        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another. At most is "
+        "with the least share that the table allows.",
     )
     rows = []
     for row in found.to_dict("records"):
         ids = row[model.drugs_.kind], row[model.targets_.kind]
         reasons = _reasons(model, *ids) if row["rank"] <= _EXPLAINED else ""
         recorded = "0" if row["recorded_zero"] else "nothing"
-        figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
+        most = f", at most {row['highest']:.3f}" if row["highest"] > row["probability"] else ""
+        figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}{most}"
         whole = [element("span", model.name(id), class_="whole") for id in ids]
         rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
     columns = ["rank", model.drugs_.kind, model.targets_.kind, "probability", "recorded", "largest contributions"]
