@@ -32,7 +32,7 @@ def kron_rls_scores(values: np.ndarray, drug_similarity: np.ndarray, target_simi
     [True, True, True, False, False, False]
     """
     missing, pairs = np.isnan(values), np.nan_to_num(values)
-    known: Sides = ~missing.all(axis=1), ~missing.all(axis=0)
+    known: Sides = np.asarray(~missing.all(axis=1)), np.asarray(~missing.all(axis=0))
     alike: Sides = drug_similarity, target_similarity
     found = np.zeros(len(_NOISES))
     for shown, inner, tested in _inner_folds(pairs, known):
