@@ -139,7 +139,8 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
         "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
         f"interaction that nobody has recorded, if {100 * model.known_share_:.3g} % of the true ones are recorded: an "
-        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another.",
+        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another. The figure after "
+        "'up to' is the probability with the least share that the table allows.",
     )
     rows, shown = [], {}
     for row in found.to_dict("records"):
@@ -152,7 +153,8 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
             shown.setdefault(ids[0], Shown(ids[0], f", for {model.name(ids[1])}", list(known)[:_REASONS]))
         shown.setdefault(ids[0], Shown(ids[0]))
         recorded = "0" if row["recorded_zero"] else "nothing"
-        figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
+        most = f", up to {row['highest']:.3f}" if row["highest"] > row["probability"] else ""
+        figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}{most}"
         whole = [element("span", model.name(id), class_="whole") for id in ids]
         rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
     columns = ["rank", model.drugs_.kind, model.targets_.kind, "probability", "recorded", "largest contributions"]

@@ -25,6 +25,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
+from benchmarks.accuracy.peers.kronrls import kron_rls_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 from benchmarks.accuracy.peers.wknnir import wknnir_scores
 from benchmarks.harness import check_settings
@@ -79,6 +80,7 @@ def dti_systems(
     peers = {
         "NRLMF": (partial(nrlmf_scores, **NRLMF_SETTINGS), f"PyDTI's defaults: {_words(NRLMF_SETTINGS)}"),
         "RLS-WNN": (wnn_gip_scores, "RLS-Kron with nearest profiles, PyDTI's defaults"),
+        "KronRLS": (kron_rls_scores, "on the similarities alone, noise by inner cross-validation"),
     } | ({"WkNNIR": (wknnir_scores, "neighbours and decay by inner cross-validation")} if whole else {})
     return air | {name: System(Scores(score, *tables).fit, told) for name, (score, told) in peers.items()}
 

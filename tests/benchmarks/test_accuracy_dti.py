@@ -23,6 +23,7 @@ from benchmarks.accuracy.dti import (
     validation_parts,
 )
 from benchmarks.accuracy.peers.gip import ease_scores, gip_scores, wnn_gip_scores
+from benchmarks.accuracy.peers.kronrls import kron_rls_scores
 from benchmarks.accuracy.peers.nrlmf import nrlmf_scores
 
 Peer = Callable[[np.ndarray], np.ndarray]
@@ -42,10 +43,11 @@ def peers() -> dict[str, Peer]:
         "ease": ease_scores,
         "wnn": lambda values: wnn_gip_scores(values, drugs, targets),
         "nrlmf": lambda values: nrlmf_scores(values, drugs, targets, **NRLMF_SETTINGS),
+        "kronrls": lambda values: kron_rls_scores(values, drugs, targets),
     }
 
 
-@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf"])
+@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf", "kronrls"])
 def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0, 1] = values[0, 7] = np.nan
@@ -54,7 +56,7 @@ def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     np.testing.assert_array_equal(scores, peers()[name](np.nan_to_num(values)))
 
 
-@pytest.mark.parametrize("name", ["wnn", "nrlmf"])
+@pytest.mark.parametrize("name", ["wnn", "nrlmf", "kronrls"])
 def test_peers_with_similarities_find_a_hidden_drug(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0] = np.nan
@@ -81,7 +83,7 @@ def test_every_system_is_told_the_same_and_answers_what_is_asked() -> None:
     split = next(interaction_folds(data.interactions, "cvs2", 3))
     shown, hidden = (data.interactions.select(part) for part in split)
     found = list(trials(dti_systems(data, True), [pair_task(shown, hidden).sealed()], progress=False))
-    assert len(found) == 3
+    assert len(found) == 4
     for trial in found:
         assert trial.answer[0].shape == hidden.ratings.shape
         assert fold_metrics(trial)["auroc"] == 1
@@ -96,7 +98,7 @@ def test_systems_with_similarities_refuse_to_go_without() -> None:
 
 def test_a_report_has_a_row_a_system_and_the_published_ones(at_once: None) -> None:
     report = bench_dti("nr", toy(), "cvs1", dti_systems(toy(), True), similarities=True, seeds=(1,), n_splits=2)
-    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "RLS-WNN", "NRLMF"]
+    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "RLS-WNN", "KronRLS", "NRLMF"]
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
     assert "2 folds of 1 repetitions" in report.protocol

@@ -52,7 +52,7 @@ def test_from_a_table_to_a_list_reasons_and_a_page(folder: Path) -> None:
     assert "12 drugs, 9 targets, 35 known interactions, 73 pairs recorded as 0" in out
     rows = run("dti", "rank", model, "--n", "3", "--out", folder / "list.csv")
     assert rows.splitlines()[0].split() == [
-        *("drug", "target", "probability", "deviation", "score", "rank", "known", "recorded_zero")
+        *("drug", "target", "probability", "deviation", "highest", "score", "rank", "known", "recorded_zero")
     ]
     listed = pd.read_csv(folder / "list.csv")
     assert listed.loc[0, ["drug", "target"]].tolist() == ["c01", "p2"]

@@ -78,25 +78,29 @@ class Answers:
 
     @property
     def known_share(self) -> float:
-        """Share of the true interactions that is recorded, given or estimated."""
-        if self._known_share != "auto":
-            return float(self._known_share)
-        return recorded_share(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
+        """Share of the true interactions that is recorded, given or guessed."""
+        return max(self._share(0), _LEAST if self._known_share == "auto" else 0)
 
-    def probabilities(self, place: Any, scores: np.ndarray) -> np.ndarray:
+    @property
+    def least_share(self) -> float:
+        """The least that the table allows, within a standard error of `recorded_share`; a given share is sure."""
+        return self._share(1)
+
+    def probabilities(self, place: Any, scores: np.ndarray, known: float | None = None) -> np.ndarray:
         r"""Return the probability that pairs with these scores interact.
 
         Of recorded and of missing pairs it is f, the share of interactions by `calibration`. A pair that is recorded
-        as 0, or counts as 0, is one whose interaction would not be known: with c of all true ones known,
-        :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99.
+        as 0, or counts as 0, is one whose interaction would not be known: with c of all true ones known, if not said
+        else `known_share`, :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99.
 
         Source: Elkan, Noto, Learning Classifiers from Only Positive and Unlabeled Data, KDD 2008.
         """
-        return self.of_scores(scores, (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0))
+        zero = (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0)
+        return self.of_scores(scores, zero, known)
 
-    def of_scores(self, scores: np.ndarray, zero: np.ndarray | bool) -> np.ndarray:
+    def of_scores(self, scores: np.ndarray, zero: np.ndarray | bool, known: float | None = None) -> np.ndarray:
         """Return the same by scores alone, and whether a pair counts as 0."""
-        share, known = self.calibration.of_scores(scores), self.known_share
+        share, known = self.calibration.of_scores(scores), known or self.known_share
         unknown = np.minimum((1 - known) / known * share / np.maximum(1 - share, 1e-12), _SURE)
         return np.where(zero, unknown, share)
 
@@ -110,6 +114,12 @@ class Answers:
         own = int(np.ravel_multi_index(place, self.weights.shape))
         hidden = [fold for fold in self._folds_of_zeros() if (fold == own).any()]
         return without(self.weights, hidden[0]) if hidden else self.weights
+
+    def _share(self, errors: float) -> float:
+        if self._known_share != "auto":
+            return float(self._known_share)
+        interact = self.values.flat[np.flatnonzero(self.weights)] == 1
+        return recorded_share(self.held_out.scores, interact, errors)
 
     def _calibrated(self) -> Calibration:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
@@ -181,6 +191,11 @@ class OfNewRows(Answers):
         return self.base.calibration
 
     @property
+    def least_share(self) -> float:
+        """That of the known ones."""
+        return self.base.least_share
+
+    @property
     def known_share(self) -> float:
         """That of the known ones."""
         return self.base.known_share
@@ -222,12 +237,13 @@ def in_turn(
         yield from in_workers(counted, parts) if together and sum(map(len, parts)) <= _LARGE else map(counted, parts)
 
 
-def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
-    """Guess the share of true interactions that is recorded, by scores of recorded pairs that lack their record.
+def recorded_share(scores: np.ndarray, interact: np.ndarray, errors: float = 0) -> float:
+    """Return the least share of true interactions that can be recorded, by scores of pairs that lack their record.
 
-    The table alone cannot settle it. Where the best scores are of true interactions alone, it is the share of recorded
-    ones among these: the largest of those of the first tenth, quarter, half and three quarters as many pairs as there
-    are interactions. Elsewhere that is too small, and makes probabilities of zeros too large: it is 0.8 at least.
+    It is the share of recorded ones among the best scores, the largest of those of the first tenth, quarter, half and
+    three quarters as many pairs as there are interactions. It is the true one where these are true interactions alone,
+    and else too small, as the table alone cannot settle it: f = c p is the same with any c above the largest f. The
+    default of the model is therefore 0.8 at least. So many standard errors are taken off.
 
     Examples
     --------
@@ -235,8 +251,9 @@ def recorded_share(scores: np.ndarray, interact: np.ndarray) -> float:
     0.9
     """
     best, number = interact[np.argsort(-scores, kind="stable")], np.count_nonzero(interact)
-    shares = [best[: max(round(first * number), 10)].mean() for first in _FIRST]
-    return float(np.clip(max(shares), _LEAST, 0.995))
+    shares = [best[: max(round(first * number), 10)] for first in _FIRST]
+    least = max(each.mean() - errors * each.std() / np.sqrt(each.size) for each in shares)
+    return float(np.clip(least, 1e-3, 0.995))
 
 
 class HeldOut(NamedTuple):

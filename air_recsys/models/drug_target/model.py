@@ -462,7 +462,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
         It is the share of interactions among hidden recorded pairs with similar scores. Of a pair that is recorded as
         0, or counts as 0, it is that of an interaction that nobody has recorded, if `known_share_` of the true ones
-        are recorded: an assumption that the table alone cannot settle, and that `known_share` states.
+        are recorded: an assumption that the table alone cannot settle, and that `known_share` states. Where it is not
+        stated, the column highest of `new_interactions` has the largest probability that the table allows.
         """
         model = self._fitted()
         pairs = pairs_of(model, drug_ids, target_ids)
@@ -484,9 +485,10 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         Returns
         -------
         DataFrame
-            Columns drug, target, probability and its deviation (see `predict_proba`), score (of `open_scores_`), rank,
-            known: whether the interaction is recorded, and recorded_zero: whether the pair is recorded as 0. Scores
-            that differ by rounding alone tie, and come in the order of the drugs, then of the targets; see
+            Columns drug, target, probability and its deviation (see `predict_proba`), highest: the probability with
+            the least `known_share` that the table allows, score (of `open_scores_`), rank, known: whether the
+            interaction is recorded, and recorded_zero: whether the pair is recorded as 0. Scores that differ by
+            rounding alone tie, and come in the order of the drugs, then of the targets; see
             `air_recsys.models.ranking.ties`.
         """
         model = self._fitted()
@@ -504,12 +506,14 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         else:
             found = best_of(scores[None], min(n, scores.size), float(np.abs(scores).max()))
             best, values = found[0][0], found[1][0]
-        drugs, targets = drugs[best], targets[best]
+        places = drugs, targets = drugs[best], targets[best]
+        answers = model._answers
         return pd.DataFrame(
             model.named(model.drugs_.ids[drugs], model.targets_.ids[targets])
             | {
-                "probability": model._answers.probabilities((drugs, targets), values),
-                "deviation": model._answers.deviations((drugs, targets), values),
+                "probability": answers.probabilities(places, values),
+                "deviation": answers.deviations(places, values),
+                "highest": answers.probabilities(places, values, answers.least_share),
                 "score": values,
                 "rank": np.arange(1, best.size + 1),
                 "known": recorded[drugs, targets] == 1,

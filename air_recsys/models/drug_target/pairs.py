@@ -20,7 +20,8 @@ from air_recsys.exceptions import DataError, DataWarning, ParameterError, Unknow
 
 Words = tuple[str, str]  # what the rows and the columns are called
 WORDS = ("drug", "target")
-_TAKEN = {"probability", "deviation", "score", "rank", "known", "recorded_zero", "interaction", "counts", "weight"}
+_TAKEN = {"probability", "deviation", "highest", "score", "rank", "known", "recorded_zero", "interaction", "counts"}
+_TAKEN |= {"weight"}
 _VALUES = ("interaction", "value", "label", "rating")
 _SHOWN = 3
 _FORMS = (

@@ -46,8 +46,8 @@ class Whole:
     lifts: Lifts | None = None
 
     def carried(self) -> np.ndarray:
-        """Return the values of the block that the scores outside of it are made of."""
-        return (self.block.scores + self.block.filled) / 2
+        """Return the values of the block that the scores outside of it are made of, none below 0."""
+        return ((self.block.scores + self.block.filled) / 2).clip(0)
 
     @cached_property
     def extension(self) -> Extension:
@@ -230,7 +230,7 @@ def chosen_regression(
     strengths: Strengths,
     orders: tuple[np.ndarray, np.ndarray],
 ) -> float:
-    """Return the share of the regression that ranks hidden recorded pairs best, halfway to what is usual.
+    """Return the share of the regression that ranks hidden recorded pairs best, drawn to what is usual.
 
     A tenth of the recorded pairs is hidden, up to five times if few interact: it is missing, or where nothing is
     missing its values are 0. (Closed forms that leave a pair out judge graphs that have seen it.) They are drawn from
@@ -272,6 +272,7 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
 DECAY = 10.0
 _PRIOR = 0.2  # chosen on validation parts: benchmarks/reports/drug-target.md
 _SHARES = np.linspace(0, 1, 11)
+_FEW = 50  # interactions
 
 
 class Regressed(NamedTuple):
@@ -326,9 +327,11 @@ def base_rates(known: np.ndarray) -> np.ndarray:
 
 
 def chosen_share(completed: np.ndarray, regressed: np.ndarray, labels: np.ndarray) -> float:
-    """Return g for scores of recorded pairs that lack them, shape (n_hidden,) all."""
+    """Return g for scores of recorded pairs that lack them, shape (n_hidden,) all: the usual one if few interact."""
     precisions = [average_precision(labels, (1 - share) * completed + share * regressed) for share in _SHARES]
-    return float(_SHARES[int(np.argmax(precisions))] + _PRIOR) / 2
+    number = np.count_nonzero(labels)
+    trust = number**2 / (number**2 + _FEW**2)
+    return float(trust * _SHARES[int(np.argmax(precisions))] + (1 - trust) * _PRIOR)
 
 
 def _solved(known: np.ndarray, decay: float) -> np.ndarray:

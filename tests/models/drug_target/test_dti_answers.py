@@ -38,6 +38,15 @@ def test_probabilities_rise_with_the_scores_and_are_never_certain(model: DrugTar
     np.testing.assert_array_equal(model.predict_proba(some["drug"], some["target"]), some["probability"])
 
 
+def test_a_stated_share_leaves_no_range_and_a_guess_never_exceeds_the_highest(model: DrugTargetAIR) -> None:
+    listed = model.new_interactions(10**6, include_known=True)
+    assert (listed["highest"] >= listed["probability"]).all()
+    no_zero = ~listed["recorded_zero"]
+    pd.testing.assert_series_equal(listed["highest"][no_zero], listed["probability"][no_zero], check_names=False)
+    stated = DrugTargetAIR(known_share=0.5).fit(planted()).new_interactions(10**6)
+    pd.testing.assert_series_equal(stated["highest"], stated["probability"], check_names=False)
+
+
 def test_every_explanation_adds_up_to_the_score_in_the_table(model: DrugTargetAIR) -> None:
     table = model.new_interactions(10**6, include_known=True).sample(12, random_state=0)
     table = pd.concat([table, model.new_interactions(2, drug_ids="d3")])
@@ -112,6 +121,9 @@ def test_probabilities_of_zeros_are_those_of_interactions_that_nobody_has_record
             for part in np.array_split(np.argsort(stated), 5):
                 assert stated[part].mean() == pytest.approx(true[zeros][part].mean(), abs=0.02)
         assert (found.deviations(zeros, scores[zeros]) >= 0).all()
+        highest = found.probabilities(zeros, scores[zeros], found.least_share)
+        assert (highest >= stated).all()
+        assert found.least_share == pytest.approx(0.75 if share == 0.75 else 0.66, abs=0.02)
 
 
 def test_deviations_are_those_of_the_jackknife() -> None:
