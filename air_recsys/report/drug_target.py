@@ -139,8 +139,8 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
         "among recorded pairs with similar scores by models without them. Of a pair that counts as 0 it is that of an "
         f"interaction that nobody has recorded, if {100 * model.known_share_:.3g} % of the true ones are recorded: an "
-        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another. The figure after "
-        "'up to' is the probability with the least share that the table allows.",
+        "assumption that the table alone cannot settle; DrugTargetAIR(known_share=...) states another. The "
+        "figure after 'up to' is the probability with the least share that the table allows.",
     )
     rows, shown = [], {}
     for row in found.to_dict("records"):
