@@ -20,6 +20,8 @@ class Answers:
     ----------
     values, weights, scores : ndarray, shape (n_drugs, n_targets)
         What was recorded, how much each record counts, and the scores that follow.
+    unseen : pair of ndarray, shapes (n_drugs,) and (n_targets,)
+        The drugs and the targets of which nothing is recorded, such as those that a similarity alone names.
     kept : mapping, optional
         What was computed before: "scores" (open ones), "held_out".
     known_share : float or "auto"
@@ -32,13 +34,15 @@ class Answers:
         self,
         values: np.ndarray,
         weights: np.ndarray,
+        unseen: tuple[np.ndarray, np.ndarray],
         similarities: Similarities,
         strengths: Strengths,
         scores: np.ndarray,
         kept: Mapping[str, Any] | None = None,
         known_share: float | str = "auto",
     ) -> None:
-        self.values, self.weights, self.similarities, self.strengths = values, weights, similarities, strengths
+        self.values, self.weights, self.unseen = values, weights, unseen
+        self.similarities, self.strengths = similarities, strengths
         self.scores, self.kept, self._known_share = scores, dict(kept or {}), known_share
 
     def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:
@@ -91,18 +95,22 @@ class Answers:
 
         Of recorded and of missing pairs it is f, the share of interactions by `calibration`. A pair that is recorded
         as 0, or counts as 0, is one whose interaction would not be known: with c of all true ones known, if not said
-        else `known_share`, :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99.
+        else `known_share`, :math:`\frac{1 - c}{c} \frac{f}{1 - f}`, at most 0.99. Where nothing is recorded of the
+        drug or of the target, nobody may have looked, and it is :math:`f / c`.
 
         Source: Elkan, Noto, Learning Classifiers from Only Positive and Unlabeled Data, KDD 2008.
         """
         zero = (self.weights[self.own][place] > 0) & (self.values[self.own][place] == 0)
-        return self.of_scores(scores, zero, known)
+        drugs, targets = (each[own][at] for each, own, at in zip(self.unseen, self.own, place, strict=True))
+        return self.of_scores(scores, zero, drugs | targets, known)
 
-    def of_scores(self, scores: np.ndarray, zero: np.ndarray | bool, known: float | None = None) -> np.ndarray:
-        """Return the same by scores alone, and whether a pair counts as 0."""
+    def of_scores(
+        self, scores: np.ndarray, zero: np.ndarray | bool, unseen: np.ndarray | bool, known: float | None = None
+    ) -> np.ndarray:
+        """Return the same by scores alone, whether a pair counts as 0, and whether nothing of a side is recorded."""
         share, known = self.calibration.of_scores(scores), known or self.known_share
-        unknown = np.minimum((1 - known) / known * share / np.maximum(1 - share, 1e-12), _SURE)
-        return np.where(zero, unknown, share)
+        unknown = np.where(unseen, share / known, (1 - known) / known * share / np.maximum(1 - share, 1e-12))
+        return np.where(zero, np.minimum(unknown, _SURE), share)
 
     def deviations(self, place: Any, scores: np.ndarray) -> np.ndarray:
         """Return the deviations of these probabilities."""
@@ -118,11 +126,16 @@ class Answers:
     def _share(self, errors: float) -> float:
         if self._known_share != "auto":
             return float(self._known_share)
-        interact = self.values.flat[np.flatnonzero(self.weights)] == 1
-        return recorded_share(self.held_out.scores, interact, errors)
+        return recorded_share(*self._judged(), errors)
 
     def _calibrated(self) -> Calibration:
-        return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
+        return Calibration.of(*self._judged())
+
+    def _judged(self) -> tuple[np.ndarray, np.ndarray]:
+        """Held-out scores, and which pairs interact, of drugs and targets of which something is recorded."""
+        drugs, targets = places = np.nonzero(self.weights)
+        seen = ~(self.unseen[0][drugs] | self.unseen[1][targets])
+        return self.held_out.scores[seen], self.values[places][seen] == 1
 
     def _held_out(self) -> HeldOut:
         return held_out(self.weights, lambda shown: self.whole(shown, shown == 0).scores)
@@ -164,12 +177,18 @@ class OfNewRows(Answers):
     """
 
     def __init__(
-        self, base: Answers, axis: int, values: np.ndarray, weights: np.ndarray, similarities: Similarities
+        self,
+        base: Answers,
+        axis: int,
+        values: np.ndarray,
+        weights: np.ndarray,
+        unseen: tuple[np.ndarray, np.ndarray],
+        similarities: Similarities,
     ) -> None:
         self.base, self.axis = base, axis
         n_drugs, n_targets = base.values.shape
         self.own = slice(n_drugs * (1 - axis), None), slice(n_targets * axis, None)
-        super().__init__(values, weights, similarities, base.strengths, base.scores)
+        super().__init__(values, weights, unseen, similarities, base.strengths, base.scores)
         self.scores = self.held.scores
 
     def whole(self, weights: np.ndarray, missing: np.ndarray | None = None) -> Whole:

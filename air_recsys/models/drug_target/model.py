@@ -231,7 +231,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def _learn(self, data: Interactions, described: Pair, rounds: Rounds) -> Self:
         self._device = str(resolve_device(self.device))
-        values, weights = self._recorded(data)
+        values, weights, unseen = self._recorded(data)
         check_kept(data, stacklevel=4)
         self._described, given = _with_shares(described, values, weights)
         if unlike := without_evidence(data, given):
@@ -251,7 +251,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         profiles = whole.filled
         del whole  # its eigenvectors are as large as the graphs
         self._answers = Answers(
-            values, weights, given, self._strengths(self.regression_weight_), self.scores_, None, self.known_share
+            *(values, weights, unseen, given),
+            *(self._strengths(self.regression_weight_), self.scores_, None, self.known_share),
         )
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
@@ -302,7 +303,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         added = share * base_rates(np.vstack([held.known, blank]))[-1]
         lifts = held.lifts.columns if held.lifts and not model.unobserved_weight_ else np.ones(blank.size)
         scores = lifts * (1 - share) * held.profiles, lifts * added
-        told = partial(model._answers.of_scores, zero=bool(model.unobserved_weight_))
+        told = partial(model._answers.of_scores, zero=bool(model.unobserved_weight_), unseen=True)
         return SimilarScores(described.take(known), model.drugs_.ids[known], held.extension.weights, *scores, told)
 
     def forget(self, *, users: Any = None, items: Any = None, pairs: Any = None) -> Self:
@@ -390,8 +391,9 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         data, later = model._with_new(interactions, given, axis)
         given = model._beside(later, data)
         kept = copy.copy(model).set_params(unobserved_weight=model.unobserved_weight_)
-        values, weights = (each.astype(model.scores_.dtype, copy=False) for each in kept._recorded(data))
-        answers = OfNewRows(model._answers, axis, values, weights, given)
+        values, weights, unseen = kept._recorded(data)
+        values, weights = (each.astype(model.scores_.dtype, copy=False) for each in (values, weights))
+        answers = OfNewRows(model._answers, axis, values, weights, unseen, given)
         if axis == 0:
             model.drug_graph_ = model._graph(answers.held.filled, given[0], IdIndex(data.user_ids, model.words_[0]))
         else:
@@ -462,7 +464,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
         It is the share of interactions among hidden recorded pairs with similar scores. Of a pair that is recorded as
         0, or counts as 0, it is that of an interaction that nobody has recorded, if `known_share_` of the true ones
-        are recorded: an assumption that the table alone cannot settle, and that `known_share` states. Where it is not
+        are recorded: an assumption that the table alone cannot settle, and that `known_share` states. Where nothing is
+        recorded of the drug or of the target, it is the share divided by `known_share_`. Where that is not
         stated, the column highest of `new_interactions` has the largest probability that the table allows.
         """
         model = self._fitted()
@@ -667,8 +670,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         model.drug_graph_, model.target_graph_ = learned.graphs
         return model
 
-    def _recorded(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
-        """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""
+    def _recorded(self, data: Interactions) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Return values, 0 where nothing is recorded, and weights, (n_drugs, n_targets) each; rows without records."""
         strange = data.ratings[(data.ratings != 0) & (data.ratings != 1)]
         if strange.size:
             raise DataError(
@@ -692,7 +695,8 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         precision = precision_of(data)
         values, weights = np.zeros(shape, precision), np.full(shape, self.unobserved_weight_, precision)
         values[places], weights[places] = counted, 1 if data.weights is None else data.weights
-        return values, weights
+        drugs, targets = (np.bincount(own, minlength=size) == 0 for own, size in zip(places, shape, strict=True))
+        return values, weights, (drugs, targets)
 
     def _with_new(
         self, interactions: Any, given: tuple[Given, Given], alone: int | None = None

@@ -111,15 +111,17 @@ def test_probabilities_of_zeros_are_those_of_interactions_that_nobody_has_record
     for share in (0.75, "auto"):
         kept = {"held_out": held, "scores": scores}
         ones = np.ones_like(scores)
-        found = Answers(
-            recorded.astype(float), ones, (None, None), Strengths(0.5, 1, 1, "cpu", 0), scores, kept, share
-        )
+        sides = np.arange(400) < 40, np.zeros(500, dtype=bool)  # of the first drugs nobody has looked for interactions
+        recorded[sides[0]] = False
+        strengths = Strengths(0.5, 1, 1, "cpu", 0)
+        found = Answers(recorded.astype(float), ones, sides, (None, None), strengths, scores, kept, share)
         assert found.known_share == pytest.approx(0.75 if share == 0.75 else 0.8)  # of the best, 0.66 are
         zeros = np.nonzero(~recorded)
-        stated = found.probabilities(zeros, scores[zeros])
+        stated, unseen = found.probabilities(zeros, scores[zeros]), zeros[0] < 40
         if share == 0.75:
-            for part in np.array_split(np.argsort(stated), 5):
+            for part in np.array_split(np.argsort(np.where(unseen, 2, stated)), 5):
                 assert stated[part].mean() == pytest.approx(true[zeros][part].mean(), abs=0.02)
+            assert stated[unseen].mean() == pytest.approx(true[zeros][unseen].mean(), abs=0.02)
         assert (found.deviations(zeros, scores[zeros]) >= 0).all()
         highest = found.probabilities(zeros, scores[zeros], found.least_share)
         assert (highest >= stated).all()
