@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.described.sides import Described, Given, argument, ids_of
-from air_recsys.data.described.tables import texts_of
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
@@ -30,6 +29,7 @@ from air_recsys.models.drug_target.pairs import (
     as_pairs,
     check_new,
     checked_words,
+    names_by_id,
     new_alone,
     with_ids,
     without_evidence,
@@ -220,7 +220,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         check_limit(needed, self.max_memory, self.device, lambda _: "complete fewer drugs or fewer targets")
         with lock_of(self):
             fitted = copy.copy(self)
-            fitted.words_, fitted.names_ = words, texts_of("names", names).to_dict() if names is not None else {}
+            fitted.words_, fitted.names_ = words, names_by_id(names, data)
             self._take(fitted._learn(data, fitted._described_of(data, given), rounds))
         return self
 

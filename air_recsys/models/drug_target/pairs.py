@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.columns import qualifies, time_column
+from air_recsys.data.described.tables import texts_of
 from air_recsys.data.frames import as_pandas
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions, as_interactions
@@ -44,6 +45,19 @@ def checked_words(drug: Any, target: Any) -> Words:
     if drug == target:
         raise ParameterError(f"expected two words for drugs and targets, found {drug!r} for both")
     return drug, target
+
+
+def names_by_id(names: Mapping[Any, str] | pd.Series | None, data: Interactions) -> dict[Any, str]:
+    """What people call drugs and targets, by the ids of the data; a file of both may have numbers as text."""
+    if names is None:
+        return {}
+    known = {str(id): id for ids in (data.user_ids, data.item_ids) for id in ids.tolist()}
+    texts = {known.get(str(id), id): text for id, text in texts_of("names", names).items()}
+    if not texts.keys() & known.values():
+        raise DataError(
+            f"expected names of ids such as {data.user_ids.item(0)!r}, found others: {next(iter(texts))!r}"
+        )
+    return texts
 
 
 def as_pairs(given: Any, words: Words = WORDS, *, timed: bool = False) -> Interactions:

@@ -244,6 +244,14 @@ def test_the_axes_have_the_words_of_their_columns(tmp_path: Path) -> None:
     assert "interaction" in model.held_out().columns[2]
 
 
+def test_names_of_numbers_may_be_those_of_a_file_with_texts_too() -> None:
+    table = TABLE.set_axis(range(1, 1 + len(TABLE)))
+    model = DrugTargetAIR().fit(table, names={"1": "aspirin", "t1": "asthma", "later": "new"})
+    assert model.names_ == {1: "aspirin", "t1": "asthma", "later": "new"}
+    with pytest.raises(DataError, match="names of ids such as 1, found others: 'x'"):
+        DrugTargetAIR().fit(table, names={"x": "aspirin"})
+
+
 def test_a_long_table_of_other_words_says_how_to_name_them() -> None:
     frame = pd.DataFrame({"drug": ["a", "b"], "disease": ["x", "y"]})
     with pytest.raises(DataError, match=re.escape("fit(..., target='disease') (in the shell --target-column)")):
