@@ -380,10 +380,16 @@ def checked_kinds(column: pd.Series, target: Hashable, *, has_ratings: bool) -> 
     return kinds
 
 
-def pair_columns(table: pd.DataFrame) -> tuple[Hashable, Hashable]:
-    """Return the columns of users and of items of a table of pairs, see `usual_column`; `DataError` without these."""
+def pair_columns(table: pd.DataFrame, words: tuple[str, str] = ("user", "item")) -> tuple[Hashable, Hashable]:
+    """Return the columns of users and of items of a table of pairs, see `usual_column`; `DataError` without these.
+
+    A model that has other words for them, as drug and target, takes these too.
+    """
     header = list(table.columns)
-    user, item = (usual_column(role, role, header) for role in ("user", "item"))
+    user, item = (
+        word if word in header else usual_column(role, role, header)
+        for role, word in zip(("user", "item"), words, strict=True)
+    )
     if user is None or item is None:
         raise DataError(f"expected a table with the columns user and item, found {quoted(header)}")
     return user, item

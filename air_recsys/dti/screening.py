@@ -91,7 +91,7 @@ def screen(
     n_unread = n_read = 0
     read = partial(_read, names=scorer.names)
     with ExitStack() as stack:
-        bar = stack.enter_context(progress_bar(progress, unit="compound", desc="screening"))
+        bar = stack.enter_context(progress_bar(progress, unit=" compounds", desc="screening"))
         stack.enter_context(messages_beside(bar))
         for block, (prints, reasons) in _each(read, _blocks(library), n_processes, stack):
             scorer.add(block.ids, prints)

@@ -58,11 +58,11 @@ def _of(graph: SimilarityGraph | None, rows: np.ndarray) -> SimilarityGraph | No
     return None if graph is None else graph.subgraph(graph.ids[rows[rows < len(graph)]])
 
 
-def left_of(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
+def left_of(data: Interactions, users: Any, items: Any, pairs: Any, words: tuple[str, str] = ("user", "item")) -> Left:
     """What is left of some data; `DataError` where nothing is to be removed, or nothing left."""
     mask, asked = np.ones(data.n_ratings, dtype=bool), 0
     if pairs is not None:
-        places = _places_of(data, pairs)
+        places = _places_of(data, pairs, words)
         mask, asked = ~np.isin(data.pair_index, places), places.size
     stay = []
     for index, ids, of_ratings in ((data.users, users, data.user_index), (data.items, items, data.item_index)):
@@ -80,7 +80,7 @@ def left_of(data: Interactions, users: Any, items: Any, pairs: Any) -> Left:
     return Left(data.select(mask).over(*stay), *stay, *touched)
 
 
-def _places_of(data: Interactions, pairs: Any) -> np.ndarray:
+def _places_of(data: Interactions, pairs: Any, words: tuple[str, str]) -> np.ndarray:
     """The places of pairs in the matrix, as `Interactions.pair_index` counts them."""
     table = as_pandas(pairs.to_frame() if isinstance(pairs, Interactions) else pairs)
     if not isinstance(table, pd.DataFrame):
@@ -88,7 +88,7 @@ def _places_of(data: Interactions, pairs: Any) -> np.ndarray:
         if not all(isinstance(row, tuple | list | np.ndarray) and len(row) == 2 for row in rows):
             raise DataError(f"expected pairs of a user and an item, found {quoted(rows)}")
         table = pd.DataFrame(rows, columns=["user", "item"])
-    user, item = pair_columns(table)
+    user, item = pair_columns(table, words)
     users, items = data.users.places(table[user]), data.items.places(table[item])
     places = users * np.int64(data.n_items) + items
     absent = np.flatnonzero(~np.isin(places, data.pair_index))

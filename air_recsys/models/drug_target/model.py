@@ -313,7 +313,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         """
         with lock_of(self):
             model = self._whole()
-            left = left_of(model.interactions_, users, items, pairs)
+            left = left_of(model.interactions_, users, items, pairs, model.words_)
             sides = zip(model._described, (left.users, left.items), strict=True)
             drugs, targets = (each and each.take(rows) for each, rows in sides)
             self._take(model._learn(left.data, (drugs, targets), Rounds([])))

@@ -125,7 +125,7 @@ def _own(index: IdIndex, given: Any, users: IdIndex | None, asked: Any) -> Csr |
         return rows
     by_user = table
     if not isinstance(table, Mapping):
-        user, item = pair_columns(table)
+        user, item = pair_columns(table, (users.kind, index.kind))
         by_user = {id: rows.to_numpy() for id, rows in table.groupby(user, sort=False, observed=True)[item]}
     _check_users(by_user, ids, users)
     lists = [index.places(by_user[each]) if each in by_user else np.empty(0, dtype=np.int64) for each in ids]

@@ -92,7 +92,7 @@ def rerank(
     """
     wanted = _Wanted(n, diversity, novelty, calibration, per_group)
     wanted.check(groups)
-    user, item = pair_columns(lists)
+    user, item = pair_columns(lists, getattr(model, "words_", ("user", "item")))
     data = model.interactions_
     columns = data.items.lookup(lists[item].to_numpy())
     if (columns < 0).any():

@@ -253,6 +253,6 @@ def joined(first: Selection, then: Selection) -> Selection:
         values=first.values | then.values,
         form=", ".join(form for form in (first.form, then.form) if form),
         trials=first.trials + then.trials,
-        line="; ".join(line for line in (first.line, then.line) if line),
+        line="; ".join(line for line in (first.line, then.line.removeprefix(first.line and "settings: ")) if line),
         interrupted=first.interrupted or then.interrupted,
     )

@@ -193,7 +193,9 @@ class FoldIn {
   /** The standard deviation of a new rating. */
   deviation(item) {
     const variance = this.states ? this.varianceOfDraws(item) : this.varianceOfMeans(item);
-    const noise = this.noise[item] * this.ownNoise;
+    const picks = this.picked.length;
+    const uncertain = picks ? (COUNTS + picks) / (COUNTS + picks - 2) : 1; // E[1 / t] E[t]
+    const noise = this.noise[item] * this.ownNoise * uncertain;
     return Math.sqrt(this.unit ** 2 * (Math.max(0, variance) + noise) + (this.spreads ? this.spreads[item] : 0));
   }
 

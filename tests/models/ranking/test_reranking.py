@@ -121,11 +121,18 @@ def test_lists_of_different_lengths_made_elsewhere(model):
     assert rerank(table.iloc[:0], model, 2).empty
 
 
-def test_affinities_have_lists_too():
+def test_lists_of_other_words_go_through_all_doors_of_their_model():
     values = pd.DataFrame(np.kron(np.eye(2), np.ones((4, 4))), list("abcdefgh"), list("stuvwxyz"))
-    model = DrugTargetAIR().fit(values)
+    frame = values.stack().rename_axis(["drug", "disease"]).rename("interaction").reset_index()
+    model = DrugTargetAIR().fit(frame, target="disease")
     lists = model.recommend(["a", "e"], 8, exclude_seen=False)
-    assert rerank(lists, model, 3, diversity=0.9).groupby("user").size().tolist() == [3, 3]
+    best = rerank(lists, model, 3, diversity=0.9)
+    assert best.groupby("drug").size().tolist() == [3, 3]
+    pd.testing.assert_series_equal(
+        model.recommend(["a", "e"], 8, items=best, exclude_seen=False)["disease"].groupby(best["drug"]).agg(set),
+        best["disease"].groupby(best["drug"]).agg(set),
+    )
+    assert model.forget(pairs=best).interactions_.n_ratings == values.size - len(best)
 
 
 @pytest.mark.parametrize(
