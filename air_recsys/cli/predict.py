@@ -84,8 +84,8 @@ def predict(
     users, items = (options.asked_of([str(each) for each in ids], known) for ids, known in sides)
     found = loaded.predict_table(users, items, unknown=unknown.value)
     if "deviation" in found and isinstance(loaded, PredictsDeviations):
-        low, high = loaded.predict_interval(users, items, unknown="mean")
-        found = found.assign(low=low, high=high)
+        source, (low, high) = found.pop("source"), loaded.predict_interval(users, items, unknown="mean")
+        found = found.assign(low=low, high=high, source=source)
     if above is not None:
         found[f"p(>{above:g})"] = _measuring("--above", loaded).predict_above(users, items, above, unknown="mean")
     if probabilities:

@@ -28,7 +28,7 @@ def test_predict_prints_the_probability_of_each_value(shelf, tmp_path):
     asked(*ask, "--json", tmp_path / "found.json", "--out", tmp_path / "found.csv")
     found, model = pd.read_csv(tmp_path / "found.csv"), AIR.load(shelf / "text.air")
     names = [f"p({value:g})" for value in model.rating_values_]
-    assert list(found.columns) == ["user", "item", "score", "deviation", "source", "low", "high", *names]
+    assert list(found.columns) == ["user", "item", "score", "deviation", "low", "high", "source", *names]
     assert found[names].to_numpy() == pytest.approx(model.predict_proba("u10", ["i0", "i1"]))
     assert [row["p(5)"] for row in read_json(tmp_path / "found.json")["scores"]] == found["p(5)"].tolist()
 

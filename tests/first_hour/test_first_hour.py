@@ -54,7 +54,7 @@ def test_each_refusal_says_what_to_write_next(room: Path) -> None:
 def test_scores_are_on_the_scale_and_unknown_ids_are_told(room: Path) -> None:
     asked = f"air-recsys predict {room}/jokes.air --item joke-03 --user"
     header, even, odd = answers(f"{asked} u00 --user u01")
-    assert header == ["user", "item", "score", "deviation", "source"]
+    assert header == ["user", "item", "score", "deviation", "low", "high", "source"]
     assert float(even[2]) < 0 < float(odd[2])
     assert even[-1] == odd[-1] == "model"
     known = answers(f"{asked} u00 --user U000 --unknown mean")

@@ -90,5 +90,5 @@ def test_a_table_of_drugs_and_diseases(tmp_path: Path) -> None:
     assert shell(f"air-recsys dti report {tmp_path}/d.air --out {tmp_path}/d.html").status == 0
     model = DrugTargetAIR().fit(table, target="disease")
     found = model.recommend("drug 2", n=3)
-    assert set(found["item"]) <= set(table["disease"])
-    assert not found["item"].isin(table[table["drug"] == "drug 2"]["disease"]).any()
+    assert set(found["disease"]) <= set(table["disease"])
+    assert not found["disease"].isin(table[table["drug"] == "drug 2"]["disease"]).any()

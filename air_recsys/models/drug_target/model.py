@@ -382,7 +382,7 @@ class DrugTargetAIR(CommonQuestions, Pickled):
         --------
         >>> values = pd.DataFrame(np.kron(np.eye(2), np.ones((3, 3))), list("abcdef"), list("uvwxyz"))
         >>> new = pd.DataFrame({"drug": ["g", "g"], "target": ["u", "x"], "interaction": [1, 0]})
-        >>> DrugTargetAIR().fit(values).fold_in(new).recommend("g", 2)["item"].tolist()
+        >>> DrugTargetAIR().fit(values).fold_in(new).recommend("g", 2)["target"].tolist()
         ['v', 'w']
         """
         given, model = by_sides(drug_similarity, target_similarity, same), self._whole()

@@ -42,7 +42,7 @@ def cut_moments(means: Numbers, deviations: Numbers, limits: Numbers, signs: Num
     --------
     >>> one = np.ones(1)
     >>> mean, variance = cut_moments(0 * one, one, 0 * one, -one)
-    >>> round(float(mean), 4), round(float(variance), 4)  # - (2 / pi)^1/2 and 1 - 2 / pi
+    >>> mean.round(4).item(), variance.round(4).item()  # - (2 / pi)^1/2 and 1 - 2 / pi
     (-0.7979, 0.3634)
     """
     inside = signs * (means - limits) / deviations
