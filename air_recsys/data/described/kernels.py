@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from air_recsys.storage.reading import checked_csr
 
-_WORD, _MOTIF = 3, 7  # letters
+_WORD, _MOTIF, _LONG = 3, 7, 6  # letters
 _LETTERS = 26
 _CLASSES = ("KRO", "DNB", "EQZ", "ILMVJ", "ST", "FYW", "A", "CU", "G", "H", "P", "X")  # of amino acids that are alike
 _CLASS_OF = np.array(
     [next(n for n, each in enumerate(_CLASSES) if chr(ord("A") + k) in each) for k in range(_LETTERS)]
 )
-_WIDTHS = {"words": _LETTERS**_WORD, "motifs": len(_CLASSES) ** _MOTIF}
-Kind = Literal["bits", "words", "motifs", "tanimoto", "rbf", "table"]
+_WIDTHS = {"words": _LETTERS**_WORD, "motifs": len(_CLASSES) ** _MOTIF, "long words": 2**24}
+Kind = Literal["bits", "words", "motifs", "long words", "tanimoto", "rbf", "table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class Kernel:
     Attributes
     ----------
     kind : str
-        bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words and motifs: the cosine of
-        counts, spectrum kernels. tanimoto: of flags. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers. table: as
-        it was given; rows that come later bring their own.
+        bits: Tanimoto, :math:`|x \cap y| / |x \cup y|`, of packed fingerprints. words, motifs and long words:
+        the cosine of counts, spectrum kernels. tanimoto: of flags. rbf: :math:`\exp(-|x - y|^2)` of scaled numbers.
+        table: as it was given; rows that come later bring their own.
     rows : ndarray or csr_array, shape (n, f)
         Of a table (n, n), and (k, n + k) of rows that come later, to these and to each other.
     known : ndarray of bool, shape (n,)
@@ -106,16 +106,26 @@ def words_of(sequences: list[str]) -> Kernel:
 
 
 def motifs_of(sequences: list[str], known: Kernel | None = None) -> Kernel:
-    """The kernel of words of seven classes of amino acids, those that occur in several of the known sequences.
+    """The kernel of words of seven classes of amino acids, those that occur in several of the known sequences."""
+    return _shared("motifs", *_counted(sequences, _CLASS_OF, _MOTIF), known)
 
-    What one sequence has alone makes it only longer; to leave it out is better on Davis, as are classes.
-    """
-    counts, has_some = _counted(sequences, _CLASS_OF, _MOTIF)
+
+def long_words_of(sequences: list[str], known: Kernel | None = None) -> Kernel:
+    """The kernel of words of six letters, those that occur in several of the known sequences; few share a place."""
+    counts, has_some = _counted(sequences, np.arange(_LETTERS), _LONG)
+    places = counts.indices % _WIDTHS["long words"]
+    folded = sp.csr_array((counts.data, places, counts.indptr), shape=(len(sequences), _WIDTHS["long words"]))
+    folded.sum_duplicates()
+    return _shared("long words", folded, has_some, known)
+
+
+def _shared(kind: Kind, counts: sp.csr_array, has_some: np.ndarray, known: Kernel | None) -> Kernel:
+    """A kernel without what one sequence has alone, which makes it only longer: so it is better on Davis."""
     sources = counts if known is None else known.rows
-    motifs, numbers = np.unique(sources.indices, return_counts=True)
-    counts.data *= np.isin(counts.indices, motifs[numbers > 1] if known is None else motifs)
+    words, numbers = np.unique(sources.indices, return_counts=True)
+    counts.data *= np.isin(counts.indices, words[numbers > 1] if known is None else words)
     counts.eliminate_zeros()
-    return Kernel("motifs", counts, has_some)
+    return Kernel(kind, counts, has_some)
 
 
 def _counted(sequences: list[str], classes: np.ndarray, k: int) -> tuple[sp.csr_array, np.ndarray]:

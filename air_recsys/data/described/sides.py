@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.described.kernels import Kernel, kernel_from, motifs_of, table_of, words_of
+from air_recsys.data.described.kernels import Kernel, kernel_from, long_words_of, motifs_of, table_of, words_of
 from air_recsys.data.described.molecules import PRINTS, fingerprints, told_of
 from air_recsys.data.described.numbers import checked_rows, numbers_of
 from air_recsys.data.described.sequences import letters_of
@@ -19,7 +19,8 @@ from air_recsys.exceptions import DataError, DataWarning
 
 Given = Mapping[str, Any]
 """What is given for a side, by names: "smiles" and "sequences" are texts by id, all others tables by id."""
-_TEXTS = {"smiles": tuple(PRINTS), "sequences": ("words", "motifs")}  # and their kernels
+_TEXTS = {"smiles": tuple(PRINTS), "sequences": ("words", "motifs", "long words")}  # and their kernels
+_SHARED = {"motifs": motifs_of, "long words": long_words_of}
 _SHOWN = 3
 
 
@@ -203,7 +204,9 @@ def _kernels(
         elif name == "sequences":
             texts = _texts(told, content, new, stacklevel + 1).fillna("")
             letters = letters_of(told, texts, stacklevel + 1).tolist()
-            kernels |= {own: words_of(letters), "motifs": motifs_of(letters, known.get("motifs"))}
+            found = {own: words_of(letters)}
+            found |= {kind: make(letters, known.get(kind)) for kind, make in _SHARED.items()}
+            kernels |= {kind: each for kind, each in found.items() if not known or kind in known}
         elif known and known[own].kind == "table":
             kernels[own] = table_of(later_rows(told, known[own].similarity(), content, ids, n_known))
         elif known:

@@ -79,6 +79,19 @@ def test_motifs_are_of_classes_and_what_one_sequence_has_alone_does_not_count() 
     assert known.kernels["motifs"].similarity(later.kernels["motifs"])[0, :2] == pytest.approx(1)
 
 
+def test_long_words_are_of_letters_and_of_several_sequences() -> None:
+    sequences = {"a": "MKVLSTEAW", "b": "MKVLSTEAC", "c": "LRIITSQAW", "d": "GHGHGHGH"}
+    found = kernels(sequences=sequences)["long words"]
+    assert found.loc["a", "b"] == pytest.approx(1)  # MKVLST, KVLSTE, VLSTEA; the ends are of one each
+    assert found.loc["a", "c"] == found.loc["a", "d"] == 0
+    known = Described.of("row", {"sequences": sequences}, np.array(list(sequences)))
+    ids, new = np.array([*sequences, "new"]), {"sequences": {"new": "PPPMKVLSTEPPP"}}
+    later = known.later("row", new, ids, 4).kernels["long words"]
+    assert known.kernels["long words"].similarity(later)[0] == pytest.approx([(2 / 3) ** 0.5] * 2 + [0, 0])
+    older = known._replace(kernels={name: known.kernels[name] for name in ("words", "motifs")})
+    assert list(older.later("row", new, ids, 4).kernels) == ["words", "motifs"]
+
+
 def test_bases_beside_amino_acids_are_told() -> None:
     with pytest.warns(DataWarning, match=r"1 of 2 .* are bases, the others amino acids: \['b'\]"):
         kernels(sequences={"a": "MKVLMKVLW", "b": "ACGT" * 10})
