@@ -112,9 +112,9 @@ def atom_shares(molecule: Any, other: Any) -> tuple[float, np.ndarray]:
     >>> round(similarity, 3), shares.round(3).tolist()
     (0.333, [0.208, 0.19, -0.167])
     """
-    bits, taking_part = _morgan(molecule)
-    common = bits & _morgan(other)[0]
-    both, either = common.sum(), (bits | _morgan(other)[0]).sum()
+    (bits, taking_part), (others, _) = _morgan(molecule), _morgan(other)
+    common = bits & others
+    both, either = common.sum(), (bits | others).sum()
     lost, gone = taking_part[:, common].sum(axis=1), taking_part.sum(axis=1)  # (n_atoms,)
     left = (both - lost) / np.maximum(either - gone + lost, 1)
     return float(both / either), both / either - left

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.drug_target.pairs import called, columns_of
 
 _PARTS = {
     "same_drug": "other {1}s of the {0}",
@@ -87,7 +88,7 @@ class PairExplanation:
         summands = [
             f"  {value:+.4f}  {_PARTS[name].format(*self.words)}" for name, value in self.parts.items() if value
         ]
-        drug, target = (f"{self.names[id]} ({id})" if id in self.names else id for id in (self.drug, self.target))
+        drug, target = (called(id, self.names) for id in (self.drug, self.target))
         shown = self.interactions.to_string(index=False, float_format="{:.4f}".format)
         what = f"the {len(self.interactions)} of {self.n_interactions} known interactions that add most"
         return "\n".join(
@@ -122,9 +123,7 @@ def explained(
     order = np.argsort(-parts, kind="stable")[:n]
     first, second = drugs[order], targets[order]
     words, near = (graphs[0].kind, graphs[1].kind), [_edges(*each) for each in zip(graphs, place, strict=True)]
-    ids = dict(zip(words, (graphs[0].ids[first], graphs[1].ids[second]), strict=True))
-    if names:
-        ids |= {f"{word}_name": [names.get(id, "") for id in own.tolist()] for word, own in ids.items()}
+    ids = columns_of(words, (graphs[0].ids[first], graphs[1].ids[second]), names)
     table = pd.DataFrame(
         ids
         | {

@@ -27,8 +27,10 @@ from air_recsys.models.drug_target.course import Rounds, planned, precision_of
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
 from air_recsys.models.drug_target.pairs import (
     as_pairs,
+    called,
     check_new,
     checked_words,
+    columns_of,
     names_by_id,
     new_alone,
     with_ids,
@@ -526,15 +528,11 @@ class DrugTargetAIR(CommonQuestions, Pickled):
 
     def named(self, drug_ids: np.ndarray, target_ids: np.ndarray) -> dict[str, Any]:
         """Return columns of ids by the words for drugs and targets, and behind them of names where some are known."""
-        ids = dict(zip(self.words_, (drug_ids, target_ids), strict=True))
-        if not self.names_:
-            return ids
-        names = {f"{word}_name": [self.names_.get(id, "") for id in own.tolist()] for word, own in ids.items()}
-        return ids | names
+        return columns_of(self.words_, (drug_ids, target_ids), self.names_)
 
     def name(self, id: Hashable) -> str:
         """Return what people call a drug or a target, and its id behind it."""
-        return f"{self.names_[id]} ({id})" if id in self.names_ else str(id)
+        return called(id, self.names_)
 
     def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
         """Return the contributions of known interactions to a score; the parts add up to it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,6 +58,19 @@ def names_by_id(names: Mapping[Any, str] | pd.Series | None, data: Interactions)
             f"expected names of ids such as {data.user_ids.item(0)!r}, found others: {next(iter(texts))!r}"
         )
     return texts
+
+
+def called(id: Hashable, names: Mapping[Any, str]) -> str:
+    """What people call a drug or a target, with its id behind it where it has a name."""
+    return f"{names[id]} ({id})" if id in names else str(id)
+
+
+def columns_of(words: Words, ids: tuple[np.ndarray, np.ndarray], names: Mapping[Any, str]) -> dict[str, Any]:
+    """Columns of ids by the words for drugs and targets, and behind them of names where some are known."""
+    found = dict(zip(words, ids, strict=True))
+    if not names:
+        return found
+    return found | {f"{word}_name": [names.get(id, "") for id in own.tolist()] for word, own in found.items()}
 
 
 def as_pairs(given: Any, words: Words = WORDS, *, timed: bool = False) -> Interactions:
